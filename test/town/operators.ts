@@ -4,6 +4,7 @@ import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
 import { createOperatorDatabase } from '../../src/db/operator-database.ts'
+import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
 import { checkDroppable, dropKey, rotateKeys } from '../../src/ops/core/keys/key-ring.ts'
@@ -11,7 +12,7 @@ import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../
 import {
   changePartner,
   createPartner,
-  type Credentials,
+  replaceSecrets,
   type PartnerRequest,
 } from '../../src/ops/core/partners/partner-accounts.ts'
 import { closePlan, openPlan, setFields, setViewable } from '../../src/ops/core/plans/plan-changes.ts'
@@ -170,13 +171,11 @@ export function createOperators(world: World) {
     }
   }
 
-  const show = (commandId: number) => (made: Credentials) => partners.onSecret(made, commandId)
-
   function create(actor: string, shortName: string, country: string): Promise<boolean> {
-    const shown = show(lastCommand + 1)
-    return run(actor, { kind: 'create', shortName, country }, (store, by) =>
-      createPartner(store, { shortName, name: shortName, country }, by, shown),
-    )
+    const commandId = lastCommand + 1
+    return run(actor, { kind: 'create', shortName, country }, async (store, by) => {
+      partners.onSecret(await createPartner(store, { shortName, name: shortName, country }, by), commandId)
+    })
   }
 
   function change(actor: string, shortName: string, wanted: Intent): Promise<boolean> {
@@ -189,10 +188,14 @@ export function createOperators(world: World) {
         chance < 0.6 ? random.between(1, 10) : chance < 0.9 ? random.between(5, 40) : random.between(60, 150)
       clock.after(random.between(0, 150) * secondMs, () => weather.begin('d1', condition, minutes * minuteMs))
     }
-    const request = { ...wanted, ...(secretKinds.has(kind) && { show: show(lastCommand + 1) }) } as PartnerRequest
-    return run(actor, { ...wanted, shortName }, (store, by, warn) =>
-      changePartner(store, shortName, request, { attribution: by, warn }),
-    )
+    const commandId = lastCommand + 1
+    return run(actor, { ...wanted, shortName }, async (store, attribution, warn) => {
+      const by = { attribution, warn }
+      if (!secretKinds.has(kind)) return changePartner(store, shortName, wanted as PartnerRequest, by)
+      const { made, copied } = await replaceSecrets(store, shortName, wanted as SecretReplacement, by)
+      partners.onSecret(made, commandId)
+      return copied
+    })
   }
 
   /** Some changes of one partner, one soon after the other. */

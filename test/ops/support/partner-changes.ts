@@ -3,7 +3,7 @@ import {
   changePartner,
   createPartner,
   findPartner,
-  type Credentials,
+  replaceSecrets,
   type NewPartner,
   type Operator,
   type PartnerFields,
@@ -21,12 +21,9 @@ export function createChanges(by: Operator = operator) {
     return findPartner(store, 'acme')
   }
   const replace = async (replacement: SecretReplacement, on = store) => {
-    const shown: (Credentials & { tokensValidFrom: number | null })[] = []
-    const show = (made: Credentials, tokensValidFrom: number | null) => shown.push({ ...made, tokensValidFrom })
-    await changePartner(on, 'acme', { ...replacement, show }, by)
-    const [made] = shown
-    if (made === undefined) throw new Error('no secret was shown')
-    return made
+    const { made, tokensValidFrom, copied } = await replaceSecrets(on, 'acme', replacement, by)
+    await copied
+    return { ...made, tokensValidFrom }
   }
   return {
     create: (overrides: Partial<NewPartner> = {}, on = store) =>

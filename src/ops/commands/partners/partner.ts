@@ -8,7 +8,8 @@ import {
   isRotationDue,
   listPartners,
   parsePartnerFields,
-  type Credentials,
+  replaceSecrets,
+  storeContact,
   type PartnerRequest,
 } from '../../core/partners/partner-accounts.ts'
 import { formatLocalTime, parseDuration } from '../../core/record/time-arguments.ts'
@@ -67,10 +68,10 @@ export const partner = {
       const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
       // Read first: after a secret was made, nothing may fail before it is printed.
       const warning = await findEmptyList(store, { shortName, country })
-      await createPartner(store, { shortName, name, country, contact }, attribution, (made) => {
-        run.print(describeSecret(made, formatWelcome(made, origin)))
-        if (warning !== undefined) run.warn(warning)
-      })
+      const made = await createPartner(store, { shortName, name, country, contact }, attribution)
+      run.print(describeSecret(made, formatWelcome(made, origin)))
+      if (warning !== undefined) run.warn(warning)
+      if (contact) await storeContact(store, shortName, contact)
     },
   }),
 
@@ -148,12 +149,13 @@ export const partner = {
         grace.seconds === 0 ? 'Earlier ones stop working now.' : `The old one works for another ${grace.text}.`
       const effect = replaceNewest ? 'The newest one stops working now, and the older one at its time.' : graceEnd
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
-      const show = (made: Credentials) => run.print(describeSecret(made, effect))
       const graceRotation = { kind: 'rotate', graceSeconds: grace.seconds } as const
       const kind = replaceNewest ? 'replace-newest' : 'replace-all'
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
-      const { suspendedAt } = await changePartner(run.store, shortName, { ...replacement, show }, run)
-      if (suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
+      const { before, made, copied } = await replaceSecrets(run.store, shortName, replacement, run)
+      run.print(describeSecret(made, effect))
+      await copied
+      if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
     },
   }),
 
@@ -171,10 +173,11 @@ export const partner = {
         : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
       await run.confirm(effect)
       if (tokensOnly) return makeChange(run, shortName, { kind: 'end-tokens' })
-      const show = (made: Credentials, tokensValidFrom: number | null) =>
-        run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
-      const { suspendedAt } = await changePartner(run.store, shortName, { kind: 'lockdown', show }, run)
-      if (suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
+      const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
+      const { before, made, tokensValidFrom, copied } = replaced
+      run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
+      await copied
+      if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       return undefined
     },
   }),

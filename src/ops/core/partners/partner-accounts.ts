@@ -6,6 +6,7 @@ import {
   changePartner as insertChange,
   createPartner as insertPartner,
   setContact,
+  type PartnerChange,
   type SecretReplacement,
 } from '../../../db/partner-changes.ts'
 import { countListedPlans } from '../../../db/health-queries.ts'
@@ -48,13 +49,16 @@ export interface PartnerFields {
   contact?: string | null
 }
 
-/** Gets a new secret as soon as it is made: the copy in KV is deleted afterwards, and that can take minutes. */
-type Show = (made: Credentials, tokensValidFrom: number | null) => void
+export type PartnerRequest = { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' } | ({ kind: 'set' } & PartnerFields)
 
-export type PartnerRequest =
-  | (SecretReplacement & { show: Show })
-  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
-  | ({ kind: 'set' } & PartnerFields)
+/** Secrets that were replaced. The new one must be shown before anything else: nothing else has it. */
+export interface ReplacedSecrets {
+  before: Partner
+  made: Credentials
+  tokensValidFrom: number | null
+  /** Ends when KV's copy of the partner is ended, or deleted: that can take minutes. */
+  copied: Promise<void>
+}
 
 /** A secret is replaced once a year, also when nobody knows of a leak. */
 const maxSecretAgeMs = 365 * 86_400_000
@@ -87,12 +91,14 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
   throw new UserError(`There ${verb} no partner ${abbreviate(name)}${when}. See: ${list}`)
 }
 
-/** @throws UserError when the new partner is not valid, or its short name is taken. */
+/**
+ * Checks the contact as well, but does not store it: `setContact` does, once the secret was shown.
+ * @throws UserError when the new partner is not valid, or its short name is taken.
+ */
 export async function createPartner(
   store: Store,
   { contact, ...partner }: NewPartner,
   attribution: Attribution,
-  show: (made: Credentials) => void = () => {},
 ): Promise<Credentials> {
   const { shortName, name, country } = partner
   throwProblems([findShortNameProblem(shortName), ...findFieldProblems({ name, country, ...(contact && { contact }) })])
@@ -106,10 +112,12 @@ export async function createPartner(
     const list = describeCommand(store.target, 'partner', 'list')
     throw new UserError(`The short name ${shortName} is taken. Choose another, or see: ${list}`)
   }
-  const made = { shortName, country, clientId, clientSecret }
-  show(made)
-  if (contact) await setContact(store.db, shortName, contact)
-  return made
+  return { shortName, country, clientId, clientSecret }
+}
+
+/** How to reach a partner is in no record. */
+export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
+  await setContact(db, shortName, contact)
 }
 
 export function findShortNameProblem(shortName: string): string | undefined {
@@ -153,16 +161,11 @@ export async function findEmptyList(
  * Changes a partner, and ends or deletes KV's copy of it, also when there is nothing to change, because an earlier run may have
  * stopped before.
  *
- * - `rotate`: makes a new secret; the old one works for another `graceSeconds`.
- * - `replace-all`: makes a new secret; every other one ends.
- * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
- * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
  * - `end-tokens`: every token that was issued until now ends.
  * - `close` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
- * @throws UserError when a value is not valid, there is no such partner, it is closed, its secrets don't fit, or somebody else
- * changes it at the same time.
+ * @throws UserError when a value is not valid, there is no such partner, it is closed, or somebody else changes it at the same time.
  */
 export async function changePartner(
   store: Store,
@@ -171,19 +174,50 @@ export async function changePartner(
   { attribution, warn }: Operator,
 ): Promise<Partner> {
   if (request.kind === 'set') throwProblems(findFieldProblems(request))
-  const before = await changeWithCopy(store, warn, {
+  const { before, copied } = await changeWithCopy(store, warn, {
     name,
     effect: outageEffects[request.kind],
     find: () => findRecordedPartner(store, name),
-    change: ({ partner, entries }) => makeChange(store, partner, entries, request, attribution),
+    change: (found) => makeChange(store, found, request, attribution),
   })
-  // The schedule does it when this fails.
-  await deleteLeftovers(store.db).catch(() => {})
+  await copied
+  await cleanUp(store)
   return before
 }
 
+/**
+ * Makes a new secret, and ends or deletes KV's copy of the partner.
+ *
+ * - `rotate`: the old one works for another `graceSeconds`.
+ * - `replace-all`: every other one ends.
+ * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
+ * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
+ * @param name the short name or the client ID.
+ * @throws UserError when there is no such partner, it is closed, its secrets don't fit, or somebody else changes it at the same time.
+ */
+export async function replaceSecrets(
+  store: Store,
+  name: string,
+  replacement: SecretReplacement,
+  { attribution, warn }: Operator,
+): Promise<ReplacedSecrets> {
+  const { before, made, copied } = await changeWithCopy(store, warn, {
+    name,
+    effect: outageEffects[replacement.kind],
+    find: () => findRecordedPartner(store, name),
+    change: (found) => makeSecret(store, found, replacement, attribution),
+  })
+  const { credentials, tokensValidFrom } = made
+  return { before, made: credentials, tokensValidFrom, copied: copied.then(() => cleanUp(store)) }
+}
+
+/** The schedule does it when this fails. */
+async function cleanUp({ db }: Store): Promise<void> {
+  await deleteLeftovers(db).catch(() => {})
+}
+
 /** A move, or a rotation with a grace period, ends no access at once. */
-const outageEffects: Record<PartnerRequest['kind'], OutageEffect> = {
+const outageEffects: Record<PartnerRequest['kind'] | SecretReplacement['kind'], OutageEffect> = {
   suspend: 'suspend',
   resume: 'resume',
   close: 'end',
@@ -203,26 +237,48 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
 /** @returns the entries of the partner after the change, the newest first. */
 async function makeChange(
   store: Store,
-  before: Partner,
-  entries: RecordedPartner['entries'],
+  found: RecordedPartner,
   request: PartnerRequest,
   attribution: Attribution,
-): Promise<RecordedPartner['entries']> {
-  if (isDone(before, request)) return entries
-  const { shortName, country, clientId } = before
-  throwProblems([findMisfit(store, before, request)])
-  const wanted = request.kind === 'set' ? { name: before.name, country, ...request } : request
-  const row = 'show' in wanted ? { ...wanted, ...(await generateSecret(store)) } : wanted
-  const made = await recordChange(store, attribution, (db, recorded) => insertChange(db, recorded, before.id, row))
-  if (made === undefined) {
-    const see = describeCommand(store.target, 'partner', 'show', shortName)
-    throw new UserError(
-      `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
-    )
+): Promise<Pick<RecordedPartner, 'entries'>> {
+  const { name, country, shortName } = found.partner
+  if (isDone(found.partner, request)) return found
+  throwProblems([findMisfit(store, found.partner, request.kind)])
+  const row = request.kind === 'set' ? { name, country, ...request } : request
+  const made = await insertRow(store, found, row, attribution)
+  if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
+  return made
+}
+
+async function makeSecret(
+  store: Store,
+  found: RecordedPartner,
+  replacement: SecretReplacement,
+  attribution: Attribution,
+) {
+  const { shortName, country, clientId } = found.partner
+  throwProblems([findMisfit(store, found.partner, replacement.kind)])
+  const { clientSecret, secretHash } = await generateSecret(store)
+  const { entries, tokensValidFrom } = await insertRow(store, found, { ...replacement, secretHash }, attribution)
+  return { entries, tokensValidFrom, credentials: { shortName, country, clientId, clientSecret } }
+}
+
+/** @returns the entries of the partner with the new one, the newest first. */
+async function insertRow(
+  store: Store,
+  { partner, entries }: RecordedPartner,
+  row: PartnerChange,
+  attribution: Attribution,
+): Promise<Pick<RecordedPartner, 'entries'> & Pick<Partner, 'tokensValidFrom'>> {
+  const made = await recordChange(store, attribution, (db, recorded) => insertChange(db, recorded, partner.id, row))
+  if (made !== undefined) {
+    return { entries: [{ kind: row.kind, ...made }, ...entries], tokensValidFrom: made.tokensValidFrom }
   }
-  if ('show' in row) row.show({ shortName, country, clientId, clientSecret: row.clientSecret }, made.tokensValidFrom)
-  if (request.kind === 'set' && request.contact !== undefined) await setContact(store.db, shortName, request.contact)
-  return [{ kind: request.kind, ...made }, ...entries]
+  const { shortName } = partner
+  const see = describeCommand(store.target, 'partner', 'show', shortName)
+  throw new UserError(
+    `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
+  )
 }
 
 /** A repeated suspension is no change: the record would name a second author. */
@@ -232,7 +288,7 @@ function isDone({ suspendedAt, closedAt }: Partner, { kind }: PartnerRequest): b
 }
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. */
-function findMisfit({ target }: Store, partner: Partner, change: PartnerRequest): string | undefined {
+function findMisfit({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string | undefined {
   const { shortName, closedAt, secrets } = partner
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
@@ -240,10 +296,10 @@ function findMisfit({ target }: Store, partner: Partner, change: PartnerRequest)
     return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
   }
   const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
-  if (change.kind === 'replace-newest' && olderExpiresAt === null) {
+  if (kind === 'replace-newest' && olderExpiresAt === null) {
     return `${shortName} has only one secret. To keep it for a grace period: ${rotate()}`
   }
-  if (change.kind === 'rotate' && olderExpiresAt !== null) {
+  if (kind === 'rotate' && olderExpiresAt !== null) {
     return `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`
   }
   return undefined

@@ -28,13 +28,13 @@ export interface RecordedPartner {
  */
 export type OutageEffect = 'end' | 'suspend' | 'resume' | 'nothing'
 
-export interface CopiedChange {
+export interface CopiedChange<Made extends Pick<RecordedPartner, 'entries'>> {
   /** The short name or the client ID, as it was typed. */
   name: string
   effect: OutageEffect
   find: () => Promise<RecordedPartner>
-  /** @returns the entries after the change; the same ones when there was nothing to change. */
-  change: (found: RecordedPartner) => Promise<RecordedPartner['entries']>
+  /** @returns the entries after the change, the same ones when there was nothing to change, and what else it made. */
+  change: (found: RecordedPartner) => Promise<Made>
 }
 
 /** A change must reach KV soon, although Cloudflare's API waits for minutes for a database that hangs. */
@@ -45,19 +45,19 @@ const endingKinds = new Set(['close', 'lockdown', 'end-tokens', 'replace-newest'
 
 /**
  * Makes a change of a partner, and then ends or deletes KV's copy of it, so that the copy does not outlive the change. When the
- * database fails, or does not answer for some seconds, the copy is ended without it. A copy that can't be reached is only a
- * warning.
- * @returns the partner before the change.
+ * database fails, or does not answer for some seconds, the copy is ended without it.
+ * @returns the partner before the change, and what was made, while `copied` updates the copy: a copy that can't be reached is only
+ * a warning.
  */
-export async function changeWithCopy(
+export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries'>>(
   store: Store,
   warn: Warn,
-  { name, effect, find, change }: CopiedChange,
-): Promise<Partner> {
+  { name, effect, find, change }: CopiedChange<Made>,
+): Promise<{ before: Partner; made: Made; copied: Promise<void> }> {
   let found: RecordedPartner | undefined
   const findAndChange = async () => {
     found = await find()
-    return { partner: found.partner, entries: await change(found) }
+    return { before: found.partner, made: await change(found) }
   }
   const updateWithoutDatabase = () => updateInOutage(store, name, effect, found).catch(describeFailure)
 
@@ -65,9 +65,10 @@ export async function changeWithCopy(
   if (effect !== 'nothing' && !(await isSettledWithin(changing, patienceMs))) {
     warn(`${await updateWithoutDatabase()} Waiting for the database …`)
   }
-  let changed: RecordedPartner
   try {
-    changed = await changing
+    const { before, made } = await changing
+    // Also after an early mark: an isolate may have replaced it by a copy from before the change.
+    return { before, made, copied: updateCopy(store, warn, { partner: before, entries: made.entries }) }
   } catch (error) {
     // Otherwise the database works, and nothing was changed in it.
     const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
@@ -77,14 +78,6 @@ export async function changeWithCopy(
     }
     throw error
   }
-  try {
-    // Also after an early mark: an isolate may have replaced it by a copy from before the change.
-    await updateCopy(store, changed)
-  } catch (error) {
-    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
-    warn(`${describeFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)
-  }
-  return changed.partner
 }
 
 function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
@@ -99,8 +92,13 @@ function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
 }
 
 /** A mark keeps access ended that an earlier change ended, too: what is in memory of isolates may be from before that. */
-async function updateCopy(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
-  await writeMark(store, getPartnerKey(partner.clientId), partner.shortName, findAccessEnds(partner, entries))
+async function updateCopy(store: Store, warn: Warn, { partner, entries }: RecordedPartner): Promise<void> {
+  try {
+    await writeMark(store, getPartnerKey(partner.clientId), partner.shortName, findAccessEnds(partner, entries))
+  } catch (error) {
+    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
+    warn(`${describeFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)
+  }
 }
 
 type AccessEnds = Pick<PartnerMark, 'endedAtMs' | 'withoutSuspensionMs'>

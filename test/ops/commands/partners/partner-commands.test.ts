@@ -5,6 +5,7 @@ import { generateClientSecret } from '../../../../src/crypto/client-secret.ts'
 import { generateKey } from '../../../../src/crypto/signing-keys.ts'
 import type { Credentials } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import { failWith, interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openBindingStore } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
@@ -16,7 +17,11 @@ beforeEach(() => emptyDatabase(bindings()))
 afterEach(() => void vi.useRealTimers())
 
 const noOrigin = () => Promise.reject(new Error('no address'))
-const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore(bindings(), target))
+const openWith =
+  (on: Parameters<typeof openBindingStore>[0]): CommandContext['withStore'] =>
+  (target, work) =>
+    work(openBindingStore(on, target))
+const withStore: CommandContext['withStore'] = (target, work) => openWith(bindings())(target, work)
 const partner = (args: string[], terminal: Terminal = {}) =>
   runCommand(['partner', ...args], { findOrigin: noOrigin, withStore }, terminal)
 const create = (shortName: string, ...rest: string[]) =>
@@ -25,6 +30,16 @@ const remote = ['--remote', '--env', 'staging']
 
 test('a partner is created also when its address is not known', async () => {
   expect(await create('acme', ...remote)).toMatchObject({ code: 0, stdout: expect.stringMatching(/pcs_\w{36}\n$/) })
+})
+
+test('a new secret is printed, also when the contact can’t be stored', async () => {
+  const DB = interceptD1(bindings().DB, (call, { sql }) =>
+    /insert into "?partner_contacts/.test(sql) ? failWith('lost')(call) : call(),
+  )
+  const overrides = { findOrigin: noOrigin, withStore: openWith({ ...bindings(), DB }) }
+  const words = 'partner create --short-name acme --name Acme --country KE --contact amina'
+  const { code, stdout } = await runCommand(words.split(' '), overrides)
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/pcs_\w{36}\n$/)])
 })
 
 test('a contact is in the record in no form', async () => {

@@ -1,19 +1,19 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
-  changePartner,
   createPartner,
   findPartner,
   isRotationDue,
   listPartners,
   readPartnerStatus,
-  type Credentials,
+  replaceSecrets,
+  storeContact,
 } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { formatIsoTime } from '../../../../src/ops/core/record/iso-time.ts'
 import { explainPartner } from '../../../../src/ops/core/partners/partner-explanation.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
-import { CloudflareError, isCausedBy, isUncertain } from '../../../../src/ops/store/failure.ts'
+import { CloudflareError, isUncertain } from '../../../../src/ops/store/failure.ts'
 import { findMatchingHash } from '../../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../../src/db/client-queries.ts'
 import { selectStoredSecrets } from '../../../../src/db/partner-queries.ts'
@@ -29,7 +29,7 @@ import {
   storeWithoutCache,
   storeWithoutDatabase,
 } from '../../support/worker-store.ts'
-import { failWith, interceptD1 } from '../../../support/unreliable-stores.ts'
+import { interceptD1 } from '../../../support/unreliable-stores.ts'
 
 const hour = 3600
 const secretPattern = /^pcs_\w{36}$/
@@ -76,21 +76,11 @@ describe('createPartner', () => {
     expect(await listPartners(store)).toEqual([])
   })
 
-  test('shows the secret before it notes the contact, and finds the partner by its client ID', async () => {
-    const notNoted = interceptD1(env.DB, (call, { sql }) =>
-      /insert into "?partner_contacts/.test(sql) ? failWith('lost')(call) : call(),
-    )
-    const shown: string[] = []
-    const failing = createPartner(
-      { ...store, db: openOperatorDatabase(notNoted) },
-      { ...acme, contact: 'a' },
-      attribution,
-      (made) => shown.push(made.clientId),
-    )
-    await expect(failing).rejects.toSatisfy((error: unknown) => isCausedBy(error, 'lost'))
-    expect(await findPartner(store, shown[0] ?? '')).toMatchObject({ shortName: 'acme', contact: null })
-    await createPartner(store, { ...acme, shortName: 'boda', contact: 'a' }, attribution)
-    expect(await findPartner(store, 'boda')).toMatchObject({ contact: 'a' })
+  test('finds the partner by its client ID, without a contact until that is stored', async () => {
+    const { clientId } = await createPartner(store, { ...acme, contact: 'a' }, attribution)
+    expect(await findPartner(store, clientId)).toMatchObject({ shortName: 'acme', contact: null })
+    await storeContact(store, 'acme', 'a')
+    expect(await find()).toMatchObject({ contact: 'a' })
   })
 })
 
@@ -184,14 +174,19 @@ test('end-tokens sets the time from which tokens are valid to after now, and eac
 })
 
 describe('a lockdown', () => {
-  test('shows the secret before the copy in KV is ended', async () => {
+  test('returns the secret before the copy in KV is ended', async () => {
     await create()
-    const order: string[] = []
-    const putKeys = async () => void order.push('copy ended')
-    const show = ({ clientSecret }: Credentials, tokensValidFrom: number | null) =>
-      void order.push(`${clientSecret.slice(0, 4)} ${typeof tokensValidFrom}`)
-    await changePartner({ ...store, putKeys }, 'acme', { kind: 'lockdown', show }, operator)
-    expect(order).toEqual(['pcs_ number', 'copy ended'])
+    const { promise: answer, resolve } = Promise.withResolvers<void>()
+    const { made, tokensValidFrom, copied } = await replaceSecrets(
+      { ...store, putKeys: () => answer },
+      'acme',
+      { kind: 'lockdown' },
+      operator,
+    )
+    expect([made.clientSecret, tokensValidFrom]).toEqual([expect.stringMatching(secretPattern), expect.any(Number)])
+    expect(await Promise.race([copied, Promise.resolve('not ended')])).toBe('not ended')
+    resolve()
+    await copied
   })
 
   test('ends every secret and token, makes a new secret, and deletes the cached copy', async () => {
