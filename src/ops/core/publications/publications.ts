@@ -95,16 +95,12 @@ async function release(store: Store, id: number, state: 'waiting' | 'scheduled')
 /** @throws UserError when somebody else changed the same plans. */
 async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<PublicationRow> {
   const decision = { publicationId, actor, note: null }
-  const last: { outcome?: PublishOutcome } = {}
-  const attempt = async () => {
-    last.outcome = await publish(store.db, decision, 'now')
-    return last.outcome.kind === 'published'
-  }
-  const row = await settle(store, publicationId, attempt, isReleased)
+  const attempt = () => publish(store.db, decision, 'now')
+  const { row, outcome } = await settlePublish(store, publicationId, attempt, isReleased)
   if (row !== undefined) return row
-  switch (last.outcome?.kind) {
+  switch (outcome?.kind) {
     case 'conflict':
-      throw new UserError([`It can’t be published: ${last.outcome.reason}.`, nothingChanged])
+      throw new UserError([`It can’t be published: ${outcome.reason}.`, nothingChanged])
     case 'overtaken':
       throw new UserError([somebodyElse, nothingChanged])
     default:
@@ -143,6 +139,22 @@ async function settle(
   if (made === undefined) return undefined
   await markSuperseded(db)
   return made === true ? selectLatest(db, publicationId) : made
+}
+
+/** Publishes a publication once. @returns it as it is now, unless it was not changed, and the outcome of the attempt. */
+async function settlePublish(
+  store: Store,
+  publicationId: number,
+  attempt: () => Promise<PublishOutcome>,
+  isDone: (row: PublicationRow) => boolean,
+): Promise<{ row: PublicationRow | undefined; outcome: PublishOutcome | undefined }> {
+  let outcome: PublishOutcome | undefined
+  const publishOnce = async () => {
+    outcome = await attempt()
+    return outcome.kind === 'published'
+  }
+  const row = await settle(store, publicationId, publishOnce, isDone)
+  return { row, outcome }
 }
 
 /** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
@@ -223,14 +235,10 @@ function approveLater(store: Store, decision: Decision): Promise<PublicationRow 
 /** @returns undefined when it was not approved and has no conflict. */
 async function approveNow(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
   const { publicationId, actor } = decision
-  const last: { outcome?: PublishOutcome } = {}
-  const attempt = async () => {
-    last.outcome = await publishPending(store.db, decision, 'approve')
-    return last.outcome.kind === 'published'
-  }
-  const row = await settle(store, publicationId, attempt, isApprovedBy(actor))
-  if (row !== undefined || last.outcome?.kind !== 'conflict') return row
-  const { reason } = last.outcome
+  const attempt = () => publishPending(store.db, decision, 'approve')
+  const { row, outcome } = await settlePublish(store, publicationId, attempt, isApprovedBy(actor))
+  if (row !== undefined || outcome?.kind !== 'conflict') return row
+  const { reason } = outcome
   const end = () => endAsConflicted(store.db, decision, reason)
   return settle(store, publicationId, end, ({ conflict }) => conflict !== null)
 }
