@@ -27,7 +27,7 @@ test('npm run dev serves, and publishes at its time, until a signal', { timeout:
   const [, create = ''] = /^  npm run -s ops -- (partner create .*)$/m.exec(server.output()) ?? []
   expect(await runCommand(create.split(' '))).toMatchObject({ code: 0, stdout: expect.stringContaining('EG') })
 
-  const command = 'plan close mwamba-money-market-fund --note Sold --at'
+  const command = 'plan close mwamba-money-market-fund --public-note Sold --at'
   const scheduled = await runCommand([...command.split(' '), findNextMinute(), '--persist-to', state])
   expect(scheduled).toMatchObject({ code: 0, stdout: expect.stringContaining('is scheduled for') })
   const readNote = async () => {

@@ -1,7 +1,8 @@
 // An operator's story: every command of src/ops/README.md, in its order, as typed.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { listFlags } from '../../src/ops/commands/frame/shared-flags.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { createFolder } from '../support/temporary-folder.ts'
@@ -10,15 +11,13 @@ import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare } from './support/fake-cloudflare.ts'
 import { useMemoryBindings } from './support/memory-bindings.ts'
 import { runOnState, useLocalState } from './support/local-state.ts'
-import { runCommand, type Terminal } from './support/run-ops.ts'
+import { listVerbs, runCommand, type Terminal } from './support/run-ops.ts'
 
 const project = resolve(import.meta.dirname, '../..')
 const demo = join(project, 'src/catalog/demo.json')
 const state = useLocalState()
 const bindings = useMemoryBindings()
 useFakeCloudflare(bindings)
-
-const folder = await createFolder(afterAll)
 
 interface Line {
   words: string[]
@@ -28,8 +27,9 @@ interface Line {
   output: string | undefined
 }
 
-/** Reads the commands of the page, as a shell would. Each story works on an environment of its own. */
+/** Reads the commands of the page, as a shell would. Each story works on an environment and in a folder of its own. */
 async function readLines(): Promise<Line[]> {
+  const folder = await createFolder()
   const page = await readFile(join(project, 'src/ops/README.md'), 'utf8')
   return [...page.matchAll(/^ {4,}npm run -s ops -- (.*)$/gm)]
     .map(([, text = '']) => text.replace(' --remote --env production', ''))
@@ -80,10 +80,10 @@ test('works on a local state', async () => {
 
 test('works on a deployed environment', async () => {
   await publishPlans(openOperatorDatabase(bindings().DB), await readDemoPlans())
+  const asking = new Set((await listVerbs()).flatMap(([words, verb]) => ('yes' in listFlags(verb) ? [words] : [])))
   const commands = await runStory(async (words, terminal) => {
-    const command = [...words, '--remote', '--env', 'staging']
-    const asks = /^(partner (rotate|lockdown)|catalog (import|update|undo|approve)|keys)/.test(words.join(' '))
-    return runCommand(asks && !words.includes('--dry-run') ? [...command, '--yes'] : command, {}, terminal)
+    const yes = asking.has(words.slice(0, 2).join(' ')) ? ['--yes'] : []
+    return runCommand([...words, '--remote', '--env', 'staging', ...yes], {}, terminal)
   })
   expect(commands).toContain('catalog undo')
 })

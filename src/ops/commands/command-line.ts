@@ -189,7 +189,7 @@ async function readAttribution(
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // Also the words that are hidden: a contact is in the database, if not in the record.
   refuseSecrets([...argv, actor ?? ''])
-  // The record takes one line: a note for partners may have several.
+  // The record takes one line.
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }

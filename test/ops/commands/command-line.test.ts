@@ -53,7 +53,7 @@ describe('a text for the record', () => {
     ['a client secret', ['partner', 'suspend', 'acme', '--note', `Found:\n${secret}.`]],
     ['a client secret', ['partner', 'suspend', 'acme', `--note=${btoa(`acme:${secret}`)}`]],
     ['an access token', ['catalog', 'approve', '12', '--note', `Bearer ${token}`]],
-    ['an access token', ['plan', 'close', 'gold', '--note', token]],
+    ['an access token', ['plan', 'close', 'gold', '--public-note', token]],
     ['a signing key', ['keys', 'rotate', '--note', `JWT_KEY_1795154400=${key}`]],
     ['what may be a signing key', ['keys', 'rotate', '--note', key]],
     ['a client secret', ['catalog', 'cancel', '12', '--as', secret]],

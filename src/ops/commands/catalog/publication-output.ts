@@ -27,7 +27,7 @@ export interface Question {
   /** Doubts besides those about the plans, such as the work of others that is taken back. */
   warnings?: readonly string[]
   /** What the question names even without a warning, such as plans that are removed. */
-  effect?: string | undefined
+  effect?: string | undefined | ((changes: readonly PlanChange[]) => string | undefined)
   /** The publication that this one undoes. */
   undoneId?: number
 }
@@ -47,9 +47,10 @@ export function createRequest(
       run.report(...(lines ?? []))
       run.warn(...notes.map((note) => `Note: ${note}`))
       const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null, undoneId }, warnings)
-      if (dryRun || (effect === undefined && !isDoubtful)) return
+      const named = typeof effect === 'function' ? effect(changes) : effect
+      if (dryRun || (named === undefined && !isDoubtful)) return
       if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
-      const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
+      const question = [named, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
       await run.confirm(question)
     },
   }

@@ -24,10 +24,11 @@ export interface Run extends CommandContext {
   /** Prints before the command has ended, such as a secret that must not be lost. */
   print: (output: Omit<Output, 'findings'>) => void
   /**
-   * Asks before a change of a deployed environment that can't be undone, unless --yes was given.
+   * Asks before a change of a deployed environment, unless --yes was given.
+   * @param place the target of the verb by default.
    * @throws UserError when the answer is not yes, or nobody can be asked.
    */
-  confirm: (effect: string) => Promise<void>
+  confirm: (effect: string, place?: Target) => Promise<void>
 }
 
 interface Manner {
@@ -65,9 +66,9 @@ export function createRun(context: CommandContext, target: Target, { isJson, isS
       const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
       if (said !== undefined) write(stderr, `${said}\n`)
     },
-    confirm: async (effect) => {
+    confirm: async (effect, place = target) => {
       clearTimeout(patience)
-      if (target.remote && !isSure) await confirm(context.io, target, effect)
+      if (place.remote && !isSure) await confirm(context.io, place, effect)
     },
   }
 }

@@ -2,6 +2,7 @@
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { compareChange } from '../../core/changes/catalog-difference.ts'
 import { findPlan, listPlans } from '../../core/catalog/catalog-plans.ts'
+import type { PlanChange } from '../../core/publications/publications.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../core/plans/plan-changes.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
 import { formatLocalTime } from '../../core/record/time-arguments.ts'
@@ -81,15 +82,16 @@ export const plan = {
 
   close: verb({
     help: 'close a plan to new investment; it stays on its lists',
-    example: 'plan close mwamba-money-market-fund --note "Sold out."',
+    example: 'plan close mwamba-money-market-fund --public-note "Sold out."',
     args,
     flags: {
-      note: { value: '<text>', help: 'the reason, for partners to show, and for the record', isRequired: true },
+      publicNote: { value: '<text>', help: 'why, for partners to show to their customers', isRequired: true },
     },
     changes: 'publication',
     json,
-    async run({ id, note, at }, run) {
-      return report(run, await closePlan(run.store, id, note, createRequest(run, { at })))
+    async run({ id, publicNote, at }, run) {
+      const request = createRequest(run, { at }, { effect: describeInvestability })
+      return report(run, await closePlan(run.store, id, publicNote, request))
     },
   }),
 
@@ -100,7 +102,8 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, at }, run) {
-      return report(run, await openPlan(run.store, id, createRequest(run, { at })))
+      const request = createRequest(run, { at }, { effect: describeInvestability })
+      return report(run, await openPlan(run.store, id, request))
     },
   }),
 
@@ -111,7 +114,8 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, assignments, at }, run) {
-      const result = await setFields(run.store, id, assignments, createRequest(run, { at }))
+      const request = createRequest(run, { at }, { effect: describeInvestability })
+      const result = await setFields(run.store, id, assignments, request)
       const { before, plan: after, publication } = result
       const lines = publication ? formatDifference([{ before, after }]) : [`${id} has these values already.`]
       return report(run, result, lines)
@@ -143,10 +147,24 @@ function report(run: Run, result: PlanResult, lines = [describeState(result)]): 
   return { data: { plan: after, publication: publicationToJson(publication) }, text: '' }
 }
 
-function describeState({ plan: { identifier, viewableIn, isInvestable }, publication }: PlanResult): string {
+/** Says in full what customers will read. @returns undefined when that stays the same. */
+function describeInvestability([change]: readonly PlanChange[]): string | undefined {
+  const { before, after } = change ?? {}
+  if (!before || !after) return undefined
+  const [old, note] = [before.nonInvestableNote, after.nonInvestableNote].map((text) => text && JSON.stringify(text))
+  if (old === note) return undefined
+  const where = after.viewableIn.length === 0 ? ', on no list' : ` in ${after.viewableIn.join(', ')}`
+  const state = note ? (old ? 'stays closed' : 'will be closed') : 'will be open'
+  const read = note ? `will read: ${note}${old ? ` instead of ${old}` : ''}` : `will no longer read: ${old}`
+  return `${after.identifier} ${state} to new investment${where}. Customers ${read}`
+}
+
+function describeState({ plan: after, publication }: PlanResult): string {
+  const { identifier, viewableIn, nonInvestableNote: note } = after
   const where = viewableIn.length === 0 ? 'nowhere' : `in ${viewableIn.join(', ')}`
   const verbs = publication === undefined ? 'is still' : publication.state === 'published' ? 'is' : 'will be'
-  return `${identifier} ${verbs} viewable ${where}, and ${isInvestable ? 'open' : 'closed'} to investment.`
+  const state = note === null ? 'open to investment.' : `closed to investment: ${JSON.stringify(note)}`
+  return `${identifier} ${verbs} viewable ${where}, and ${state}`
 }
 
 function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {

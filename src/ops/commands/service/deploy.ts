@@ -8,7 +8,6 @@ import { listMigrationFiles } from '../../store/wrangler.ts'
 import { readWranglerConfig } from '../../store/wrangler-toml.ts'
 import type { Target } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { confirm } from '../../terminal/confirm.ts'
 import type { Run } from '../frame/run.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
@@ -35,7 +34,7 @@ npm run check fails.`,
     yes: { help: 'skip the question that a checkout gets that is older than the database' },
   },
   store: 'none',
-  async run({ env, url, allowDirty, skipCheck, yes }, run) {
+  async run({ env, url, allowDirty, skipCheck }, run) {
     const { variables, clock, report, findOrigin } = run
     const target = { remote: true, env }
     const { name: worker, vars } = await readWranglerConfig(env)
@@ -43,8 +42,8 @@ npm run check fails.`,
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     const doubts = await examine(target, allowDirty, run)
-    if (doubts.length > 0 && !yes) {
-      await confirm(run.io, target, `${doubts.join(' ')} Its code will replace the code that is live.`)
+    if (doubts.length > 0) {
+      await run.confirm(`${doubts.join(' ')} Its code will replace the code that is live.`, target)
     }
     // The site names it, and the smoke test calls it.
     const origin = url ?? (await findOrigin(target))

@@ -41,7 +41,7 @@ export async function setViewable(
 
 /**
  * Closes a plan to new investment. It stays on its lists.
- * @param note why, for partners to show.
+ * @param note why, for partners to show to their customers.
  */
 export async function closePlan(
   store: Store,
@@ -50,7 +50,7 @@ export async function closePlan(
   request: PublicationRequest,
 ): Promise<PlanResult> {
   const { error } = planSchema.shape.nonInvestableNote.safeParse(note)
-  if (error) throw new UserError(`The note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
+  if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
   return changePlan(store, name, request, () => ({ isInvestable: false, nonInvestableNote: note }))
 }
 

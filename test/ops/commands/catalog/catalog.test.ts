@@ -185,7 +185,7 @@ test('an undo takes back the plans that it names, or those that were not changed
 
 test('an approval says as which publication it was merged, and asks what happens to one that conflicts', async () => {
   approval = 'required'
-  await ops('plan close cash --note Full. --as amina')
+  await ops('plan close cash --public-note Full. --as amina')
   await ops('plan set plan-2 performance1=1300 --as amina')
   approval = 'off'
   // The operator who approves a change sees its warnings, too.
@@ -207,7 +207,7 @@ test('an approval says as which publication it was merged, and asks what happens
 })
 
 test('a redo is made, also when another operator closes its case first', async () => {
-  await ops('plan close cash --note Full. --at 2100-01-01T00:00Z')
+  await ops('plan close cash --public-note Full. --at 2100-01-01T00:00Z')
   await bindings()
     .DB.prepare(`update publications set state = 'conflicted', conflict = 'x', decided_by = 'schedule' where id = 2`)
     .run()
@@ -230,7 +230,7 @@ test('an export has the format of its name and of the past, and import and updat
     await rm(folder, { recursive: true })
   })
   await spreadTimes(bindings().DB)
-  await ops('plan close cash --note Full.')
+  await ops('plan close cash --public-note Full.')
   await ops('catalog undo 2')
   const at = '--at 1970-01-01T00:16:40Z'
   expect(await exportPlans()).toEqual((await readJson(`catalog export ${at}`)).plans)
@@ -272,7 +272,7 @@ test('a deployed environment is never changed by nobody', async () => {
   const nobody = () => Promise.resolve(undefined)
   const { code, stderr } = await ops('plan open cash --remote --env staging', {}, nobody)
   expect([code, stderr]).toEqual([2, 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'])
-  await ops('plan close cash --note Full.', {}, nobody)
+  await ops('plan close cash --public-note Full.', {}, nobody)
   expect((await readJson('catalog log --json'))[0].actor).toBe('local')
   expect((await ops('plan open cash --as ')).stderr).toBe(
     'The actor must be 1 to 100 visible characters on one line; it is "".\n',

@@ -20,7 +20,7 @@ test('doctor prints one line each, and exits with 3 when something needs a fix',
   const fine = await ops('doctor')
   expect([fine.code, fine.stderr]).toEqual([0, ''])
   expect(fine.stdout).toMatch(/^(ok     |warning)  migrations: all \d applied\.\n((ok     |warning)  [a-z]+: .+\.\n)+$/)
-  await ops('plan', 'close', 'plan-1', '--note', 'Full.', '--at', 'tomorrow')
+  await ops('plan', 'close', 'plan-1', '--public-note', 'Full.', '--at', 'tomorrow')
   await bindings().DB.prepare("update publications set due_at = 600 where state = 'scheduled'").run()
   const { code, stdout, stderr } = await ops('doctor')
   expect([code, stdout, stderr]).toEqual([

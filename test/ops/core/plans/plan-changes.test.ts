@@ -30,7 +30,7 @@ test('setViewable refuses when somebody else changes the plan at the same time',
 })
 
 test('closePlan refuses a note that nobody can read', async () => {
-  const message = 'The note must be text of 1 to 2000 characters; it is " ".'
+  const message = 'The public note must be text of 1 to 2000 characters; it is " ".'
   await expect(closePlan(store, 'cash', ' ', request)).rejects.toThrow(new UserError(message))
 })
 
