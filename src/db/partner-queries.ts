@@ -1,7 +1,7 @@
 // Reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the Worker's. Only
 // `selectStoredSecrets` selects hashes.
 import { and, asc, desc, eq, gte, inArray, isNotNull, lt, lte, max, sql, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { alias, type SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
@@ -25,6 +25,7 @@ const partnerFields = {
   tokensValidFrom: changeRecord.tokensValidFrom,
 }
 
+const earlier = alias(changeRecord, 'earlier')
 const { changedAt, actor, command, note, kind } = changeRecord
 const changeFields = { changedAt, actor, command, note, kind }
 
@@ -102,6 +103,11 @@ export interface EntryFilter {
   since?: number | undefined
 }
 
+/** The row before a change of the same partner. */
+const isEarlier = sql`${earlier.id} = (
+  select max(id) from ${changeRecord} as before where before.partner = ${changeRecord.shortName} and before.id < ${changeRecord.id}
+)`
+
 /** Selects the changes of partners, the newest first. */
 export function selectPartnerEntries(db: OperatorDatabase, { shortName, since = 0 }: EntryFilter = {}) {
   const column = changeRecord.shortName
@@ -109,8 +115,9 @@ export function selectPartnerEntries(db: OperatorDatabase, { shortName, since = 
   return readAll(
     (last: number | undefined, limit) =>
       db
-        .select({ ...partnerFields, ...changeFields })
+        .select({ ...partnerFields, ...changeFields, nameBefore: earlier.name, countryBefore: earlier.country })
         .from(changeRecord)
+        .leftJoin(earlier, isEarlier)
         .where(and(isWanted, isBefore(last)))
         .orderBy(desc(changeRecord.id))
         .limit(limit),

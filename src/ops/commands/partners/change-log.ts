@@ -29,6 +29,15 @@ function toRow(entry: PartnerEntry | KeyEntry, shortName: string | undefined) {
   const time = formatIsoTime(changedAt)
   const by = note === null ? actor : `${actor}: ${note}`
   if ('kid' in entry) return { time, key: entry.kid, change: kind.replace('keys-', ''), by }
-  const state = kind === 'create' || kind === 'set' ? `: ${entry.name}, ${entry.country}` : ''
-  return { time, ...(shortName === undefined && { partner: entry.shortName }), change: `${kind}${state}`, by }
+  return { time, ...(shortName === undefined && { partner: entry.shortName }), change: describeEntry(entry), by }
+}
+
+/** `set country: KE → UG` */
+function describeEntry({ kind, name, country, nameBefore, countryBefore }: PartnerEntry): string {
+  if (kind === 'create') return `create: ${name}, ${country}`
+  const changes = [
+    ...(country === countryBefore ? [] : [`country: ${countryBefore} → ${country}`]),
+    ...(name === nameBefore ? [] : [`name: ${nameBefore} → ${name}`]),
+  ]
+  return [kind, changes.join(', ')].join(' ').trim()
 }

@@ -6,7 +6,9 @@ import {
   readPartnerStatus,
   type Credentials,
   type Partner,
+  type PartnerRequest,
 } from '../../core/partners/partner-accounts.ts'
+import { abbreviate } from '../../../abbreviate.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
 import type { Output } from '../frame/run.ts'
@@ -29,6 +31,60 @@ export function formatWelcome({ shortName, country, clientId }: Credentials, ori
 
 Your account ${shortName} lists the investment plans of ${country}.
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
+}
+
+export function formatRotationMessage(
+  { clientId, shortName }: Credentials,
+  { earlierExpiresAt, isLost }: { earlierExpiresAt: number | null; isLost: boolean },
+): string {
+  const lost = isLost ? '\n- The client secret that we sent you last no longer works.' : ''
+  const earlier =
+    earlierExpiresAt === null
+      ? 'Your earlier client secrets no longer work: the token endpoint answers 401 invalid_client to them. Put the new one in place now.'
+      : `Your earlier client secret works until ${formatIsoTime(earlierExpiresAt)}. Put the new one in place before then.`
+  return `${sending}
+
+There is a new client secret for your account ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
+- ${earlier}
+- Access tokens that you have stay valid. Your client ID stays the same.`
+}
+
+/** After only tokens were ended. */
+export function formatTokensMessage({ clientId, shortName, tokensValidFrom }: Partner): string {
+  return `Send this to the partner:
+
+An access token of your account ${shortName} (client ID ${clientId}) may be known to others.
+- Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
+- Your client secret still works. Request a new access token now.
+Remove the token from every place where others could read it, such as a log.`
+}
+
+/** What a change without a new secret did, such as `status active → suspended`. Empty for what a partner does not show. */
+export function describeDifference(before: Partner, after: Partner): string {
+  const parts = [
+    ['status', readPartnerStatus(before), readPartnerStatus(after)],
+    ['country', before.country, after.country],
+    ['name', abbreviate(before.name), abbreviate(after.name)],
+    ['contact', abbreviate(before.contact ?? undefined), abbreviate(after.contact ?? undefined)],
+  ]
+  return parts.flatMap(([name, from, to]) => (from === to ? [] : [`${name} ${from} → ${to}`])).join(', ')
+}
+
+/** @returns the words of the command that takes a change back, unless there is none. */
+export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after: Partner): string[] | undefined {
+  const { shortName } = before
+  const fields = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
+  switch (kind) {
+    case 'suspend':
+      return ['resume', shortName]
+    case 'resume':
+      return ['suspend', shortName]
+    case 'set':
+      return fields.length === 0 ? undefined : ['set', shortName, ...fields.map((field) => `${field}=${before[field]}`)]
+    case 'close':
+    case 'end-tokens':
+      return undefined
+  }
 }
 
 export function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {

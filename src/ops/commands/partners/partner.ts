@@ -3,6 +3,7 @@ import { abbreviate } from '../../../abbreviate.ts'
 import {
   changePartner,
   createPartner,
+  describeMove,
   findEmptyList,
   findPartner,
   isRotationDue,
@@ -10,6 +11,7 @@ import {
   parsePartnerFields,
   replaceSecrets,
   storeContact,
+  type Partner,
   type PartnerRequest,
 } from '../../core/partners/partner-accounts.ts'
 import { formatLocalTime, parseDuration } from '../../core/record/time-arguments.ts'
@@ -20,9 +22,13 @@ import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
 import { readLog } from './change-log.ts'
 import {
+  describeDifference,
   describePartner,
   describeSecret,
+  findWayBack,
   formatLockdownMessage,
+  formatRotationMessage,
+  formatTokensMessage,
   formatWelcome,
   partnerToJson,
   toSummaryRow,
@@ -126,7 +132,7 @@ export const partner = {
   }),
 
   rotate: verb({
-    help: 'make a new client secret, printed only this once; the old one works for a grace period',
+    help: 'make a new client secret, printed only this once, and a text to send; the old one works for a grace period',
     example: 'partner rotate acme --grace 24h',
     args,
     flags: {
@@ -152,8 +158,9 @@ export const partner = {
       const graceRotation = { kind: 'rotate', graceSeconds: grace.seconds } as const
       const kind = replaceNewest ? 'replace-newest' : 'replace-all'
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
-      const { before, made, copied } = await replaceSecrets(run.store, shortName, replacement, run)
-      run.print(describeSecret(made, effect))
+      const replaced = await replaceSecrets(run.store, shortName, replacement, run)
+      const { before, made, earlierExpiresAt, copied } = replaced
+      run.print(describeSecret(made, formatRotationMessage(made, { earlierExpiresAt, isLost: replaceNewest })))
       await copied
       if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
     },
@@ -172,7 +179,10 @@ export const partner = {
         ? `all tokens of ${shortName} end now; its secrets still work.`
         : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
       await run.confirm(effect)
-      if (tokensOnly) return makeChange(run, shortName, { kind: 'end-tokens' })
+      if (tokensOnly) {
+        const { output, after } = await makeChange(run, shortName, { kind: 'end-tokens' })
+        return { ...output, note: `${output.note}\n${formatTokensMessage(after)}` }
+      }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, made, tokensValidFrom, copied } = replaced
       run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
@@ -186,14 +196,19 @@ export const partner = {
     help: 'block a partner, its live tokens included; resume unblocks it',
     example: 'partner suspend acme',
     ...change,
-    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'suspend' }),
+    asks: true,
+    async run({ shortName }, run) {
+      // Reads nothing before: while the database fails, the mark in the cache must come within seconds.
+      await run.confirm(`${shortName} will be suspended: every request gets 401, until partner resume.`)
+      return (await makeChange(run, shortName, { kind: 'suspend' })).output
+    },
   }),
 
   resume: verb({
     help: 'end a suspension',
     example: 'partner resume acme',
     ...change,
-    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'resume' }),
+    run: async ({ shortName }, run) => (await makeChange(run, shortName, { kind: 'resume' })).output,
   }),
 
   set: verb({
@@ -201,13 +216,20 @@ export const partner = {
     example: 'partner set acme country=UG "name=Acme Pay" contact=integrations@acme.example',
     ...change,
     args: { shortName: {}, assignments: { isList: true } },
+    asks: true,
     hides: ({ assignments }) =>
       assignments.flatMap((text) => (text.startsWith('contact=') ? text.slice('contact='.length) : [])),
     async run({ shortName, assignments }, run) {
       const fields = parsePartnerFields(assignments)
-      const output = await makeChange(run, shortName, { kind: 'set', ...fields })
-      const warning = fields.country && (await findEmptyList(run.store, { shortName, country: fields.country }))
-      if (warning) run.warn(warning)
+      const { country } = fields
+      const move = country === undefined ? undefined : await describeMove(run.store, shortName, country)
+      if (move !== undefined) {
+        run.warn(move)
+        await run.confirm(`${shortName} will list the plans of ${country}.`)
+      }
+      const { output } = await makeChange(run, shortName, { kind: 'set', ...fields })
+      const warning = country === undefined ? undefined : await findEmptyList(run.store, { shortName, country })
+      if (warning !== undefined) run.warn(warning)
       return output
     },
   }),
@@ -219,7 +241,7 @@ export const partner = {
     asks: true,
     async run({ shortName }, run) {
       await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`)
-      return makeChange(run, shortName, { kind: 'close' })
+      return (await makeChange(run, shortName, { kind: 'close' })).output
     },
   }),
 
@@ -279,14 +301,22 @@ export const partner = {
 }
 
 /** Makes a change without a new secret. */
-async function makeChange(run: ChangeRun, name: string, request: PartnerRequest): Promise<Output> {
+async function makeChange(
+  run: ChangeRun,
+  name: string,
+  request: PartnerRequest,
+): Promise<{ output: Output; after: Partner }> {
   const before = await changePartner(run.store, name, request, run)
   const after = await findPartner(run.store, name)
-  const isRecorded = after.id !== before.id
-  const note = isRecorded
-    ? `Every data center knows it within ${freshness}.`
-    : 'It was so before: nothing was recorded.'
-  return { ...describePartner(after), note }
+  const difference = describeDifference(before, after)
+  const wayBack = findWayBack(request.kind, before, after)
+  const said = [
+    ...(difference === '' ? [] : [`${after.shortName}: ${difference}.`]),
+    `Every data center knows it within ${freshness}.`,
+    ...(wayBack ? [`To take it back: ${describeCommand(run.target, 'partner', ...wayBack)}`] : []),
+  ]
+  const note = after.id === before.id ? 'It was so before: nothing was recorded.' : said.join(' ')
+  return { output: { ...describePartner(after), note }, after }
 }
 
 /** @throws UserError when nothing is piped in: a terminal would show the secret. */

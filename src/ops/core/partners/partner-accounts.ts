@@ -6,6 +6,7 @@ import {
   changePartner as insertChange,
   createPartner as insertPartner,
   setContact,
+  type MadeChange,
   type PartnerChange,
   type SecretReplacement,
 } from '../../../db/partner-changes.ts'
@@ -55,6 +56,8 @@ export type PartnerRequest = { kind: 'suspend' | 'resume' | 'close' | 'end-token
 export interface ReplacedSecrets {
   before: Partner
   made: Credentials
+  /** Unix seconds: until then, an earlier secret works. Null when none does. */
+  earlierExpiresAt: number | null
   tokensValidFrom: number | null
   /** Ends when KV's copy of the partner is ended, or deleted: that can take minutes. */
   copied: Promise<void>
@@ -134,7 +137,7 @@ function findFieldProblems({ name, country, contact = null }: PartnerFields): (s
   ]
 }
 
-/** @param assignments such as `country=UG`. @throws UserError that names what is no field. */
+/** @param assignments such as `country=UG`. @throws UserError that names what is no field, or no value of one. */
 export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
   const pairs = assignments.map((text) => /^(name|country|contact)=(.*)$/s.exec(text)?.slice(1) ?? [text])
   throwProblems(
@@ -145,7 +148,9 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
   const { contact, ...fields }: PartnerFields = Object.fromEntries(
     pairs.map(([field = '', value = '']): [string, string] => [field, value]),
   )
-  return contact === undefined ? fields : { ...fields, contact: contact === 'null' ? null : contact }
+  const parsed = contact === undefined ? fields : { ...fields, contact: contact === 'null' ? null : contact }
+  throwProblems(findFieldProblems(parsed))
+  return parsed
 }
 
 /** @returns a warning when a partner of this country would see no plan. */
@@ -155,6 +160,14 @@ export async function findEmptyList(
 ): Promise<string | undefined> {
   if ((await countListedPlans(db, country)) > 0) return undefined
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
+}
+
+/** Says what a partner would list in another country. @returns undefined when it is there already, or closed. */
+export async function describeMove(store: Store, name: string, country: string): Promise<string | undefined> {
+  const { shortName, country: from, closedAt } = await findPartner(store, name)
+  if (from === country || closedAt !== null) return undefined
+  const counts = await Promise.all([from, country].map((code) => countListedPlans(store.db, code)))
+  return `${shortName}: country ${from} → ${country}; plans on its list: ${counts.join(' → ')}.`
 }
 
 /**
@@ -207,8 +220,15 @@ export async function replaceSecrets(
     find: () => findRecordedPartner(store, name),
     change: (found) => makeSecret(store, found, replacement, attribution),
   })
-  const { credentials, tokensValidFrom } = made
-  return { before, made: credentials, tokensValidFrom, copied: copied.then(() => cleanUp(store)) }
+  const { credentials, changedAt, tokensValidFrom } = made
+  const kept = replacement.kind === 'replace-newest' ? (before.secrets[0]?.expiresAt ?? null) : null
+  return {
+    before,
+    made: credentials,
+    earlierExpiresAt: replacement.kind === 'rotate' ? changedAt + replacement.graceSeconds : kept,
+    tokensValidFrom,
+    copied: copied.then(() => cleanUp(store)),
+  }
 }
 
 /** The schedule does it when this fails. */
@@ -259,8 +279,8 @@ async function makeSecret(
   const { shortName, country, clientId } = found.partner
   throwProblems([findMisfit(store, found.partner, replacement.kind)])
   const { clientSecret, secretHash } = await generateSecret(store)
-  const { entries, tokensValidFrom } = await insertRow(store, found, { ...replacement, secretHash }, attribution)
-  return { entries, tokensValidFrom, credentials: { shortName, country, clientId, clientSecret } }
+  const made = await insertRow(store, found, { ...replacement, secretHash }, attribution)
+  return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 
 /** @returns the entries of the partner with the new one, the newest first. */
@@ -269,11 +289,9 @@ async function insertRow(
   { partner, entries }: RecordedPartner,
   row: PartnerChange,
   attribution: Attribution,
-): Promise<Pick<RecordedPartner, 'entries'> & Pick<Partner, 'tokensValidFrom'>> {
+): Promise<Pick<RecordedPartner, 'entries'> & MadeChange> {
   const made = await recordChange(store, attribution, (db, recorded) => insertChange(db, recorded, partner.id, row))
-  if (made !== undefined) {
-    return { entries: [{ kind: row.kind, ...made }, ...entries], tokensValidFrom: made.tokensValidFrom }
-  }
+  if (made !== undefined) return { ...made, entries: [{ kind: row.kind, ...made }, ...entries] }
   const { shortName } = partner
   const see = describeCommand(store.target, 'partner', 'show', shortName)
   throw new UserError(

@@ -42,6 +42,23 @@ test('a new secret is printed, also when the contact can’t be stored', async (
   expect([code, stdout]).toEqual([1, expect.stringMatching(/pcs_\w{36}\n$/)])
 })
 
+test('partner suspend asks before it reads the database, and marks the partner in the cache while that fails', async () => {
+  await create('acme')
+  let calls = 0
+  const DB = interceptD1(bindings().DB, (call) => {
+    calls++
+    return failWith('D1 is down')(call)
+  })
+  const suspend = (terminal: Terminal) =>
+    runCommand(['partner', 'suspend', 'acme', ...remote], { withStore: openWith({ ...bindings(), DB }) }, terminal)
+  expect(await suspend({})).toEqual(
+    refused(expect.stringMatching(/^\[staging\] acme will be suspended: .* add --yes /)),
+  )
+  expect(calls).toBe(0)
+  const { stderr } = await suspend({ stdin: 'y\n', isTTY: true })
+  expect(stderr).toMatch(/ Go ahead\? \[y\/N\] The database did not answer\. acme .*cache/)
+})
+
 test('a contact is in the record in no form', async () => {
   const contact = 'amina@acme.example'
   await create('acme', '--contact', contact)
