@@ -8,7 +8,7 @@ import { UserError } from '../shared/user-error.ts'
 import { escapeOutput } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import type { CommandContext } from './frame/command-context.ts'
-import { footer, help, nouns, verbs } from './ops.ts'
+import { footer, groups, help, nouns, verbs } from './ops.ts'
 import { createRun } from './frame/run.ts'
 import { listFlags } from './frame/shared-flags.ts'
 import { toKebabCase, type Flag, type SharedInput, type Verb } from './frame/verb.ts'
@@ -33,7 +33,9 @@ interface TypedVerb {
 
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
-  const { io, argv } = context
+  const { io } = context
+  // Commander's own command takes one word.
+  const argv = context.argv[0] === 'help' ? [...context.argv.slice(1), '--help'] : context.argv
   let page = ''
   let code: ExitCode = 0
   const root = new Command('ops').exitOverride().configureOutput({
@@ -68,16 +70,21 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
 /** The errors whose messages are for people, by name: not every command loads them. */
 const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
 
-/** Loads only the verbs of the noun that was typed, also after `help`. */
+/** Loads only the verbs of the noun that was typed. */
 async function addCommands(root: Command, argv: readonly string[], nowSeconds: number): Promise<TypedVerb[]> {
-  root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer)
+  root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')
   // --version is a flag only before the noun.
   root.enablePositionalOptions()
   const commit = argv[0] === '--version' ? await readCommit() : ''
   root.version(commit, '--version', 'display the commit')
-  for (const [name, { help: summary }] of Object.entries({ ...nouns, ...verbs })) root.command(name).summary(summary)
-  const parent = root.commands.find((command) => argv.slice(0, 2).includes(command.name()))
+  for (const [heading, entries] of Object.entries(groups)) {
+    root.commandsGroup(heading)
+    for (const [name, { help: summary, isHidden = false }] of Object.entries(entries)) {
+      root.command(name, { hidden: isHidden }).summary(summary)
+    }
+  }
+  const parent = root.commands.find((command) => command.name() === argv[0])
   if (parent === undefined) return []
   const noun = parent.name()
   const alone = await verbs[noun]?.load()
@@ -106,12 +113,13 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
 
 function toOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
   const { help: text, value, default: given, isRequired, isList, choices, conflicts, parse } = flag
+  const read = (word: string) => (parse ? parse(word, nowSeconds) : word)
   const option = new Option([`--${toKebabCase(name)}`, value].filter(Boolean).join(' '), text)
   option.makeOptionMandatory(isRequired ?? false)
   if (conflicts) option.conflicts([...conflicts])
-  if (given !== undefined) option.default(parse ? parse(given, nowSeconds) : given, given)
+  if (given !== undefined) option.default(read(given), given)
   if (choices) return option.choices(choices)
-  if (isList) return option.argParser<string[] | undefined>((word, words = []) => [...words, word])
+  if (isList) return option.argParser<unknown[] | undefined>((word, words = []) => [...words, read(word)])
   if (value === undefined) {
     // Not as the option's default, which --help would print.
     command.setOptionValueWithSource(name, false, 'default')
@@ -121,7 +129,7 @@ function toOption(command: Command, name: string, flag: Flag, nowSeconds: number
   return option.argParser((word) => {
     if (command.getOptionValueSource(name) === 'cli')
       command.error(`error: option '${option.flags}' can be given only once`)
-    return parse ? parse(word, nowSeconds) : word
+    return read(word)
   })
 }
 

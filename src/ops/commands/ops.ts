@@ -3,6 +3,8 @@ import type { Verb, Verbs } from './frame/verb.ts'
 
 interface Entry<Loaded> {
   help: string
+  /** --help doesn't list what only programs call. */
+  isHidden?: true
   load: () => Promise<Loaded>
 }
 
@@ -34,8 +36,17 @@ export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
   keys: { help: 'the keys that sign access tokens', load: async () => (await import('./keys/keys.ts')).keys },
 }
 
-export const verbs: Readonly<Record<string, Entry<Verb>>> = {
+const dailyVerbs: Readonly<Record<string, Entry<Verb>>> = {
   doctor: { help: 'check what an operator must fix', load: async () => (await import('./service/service.ts')).doctor },
+  dev: { help: 'serve the API and the site on this machine', load: async () => (await import('./service/dev.ts')).dev },
+  'prepare-dev': {
+    help: 'create the local state for a bare wrangler dev',
+    isHidden: true,
+    load: async () => (await import('./service/dev.ts')).prepareDev,
+  },
+}
+
+const serviceVerbs: Readonly<Record<string, Entry<Verb>>> = {
   watch: {
     help: 'check whether a deployed environment keeps its promises',
     load: async () => (await import('./service/service.ts')).watch,
@@ -44,11 +55,6 @@ export const verbs: Readonly<Record<string, Entry<Verb>>> = {
   compare: {
     help: 'name what a copy has and the database lacks',
     load: async () => (await import('./service/service.ts')).compare,
-  },
-  dev: { help: 'serve the API and the site on this machine', load: async () => (await import('./service/dev.ts')).dev },
-  'prepare-dev': {
-    help: 'create the local state for a bare wrangler dev',
-    load: async () => (await import('./service/dev.ts')).prepareDev,
   },
   migrate: {
     help: 'apply the migrations to a database',
@@ -63,3 +69,8 @@ export const verbs: Readonly<Record<string, Entry<Verb>>> = {
     load: async () => (await import('./service/smoke.ts')).smoke,
   },
 }
+
+export const verbs = { ...dailyVerbs, ...serviceVerbs }
+
+/** The groups of --help. */
+export const groups = { 'Daily work:': { ...nouns, ...dailyVerbs }, 'Running the service:': serviceVerbs }

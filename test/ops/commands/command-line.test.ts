@@ -3,7 +3,7 @@ import { generateClientSecret } from '../../../src/crypto/client-secret.ts'
 import { generateKey } from '../../../src/crypto/signing-keys.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
-import { nouns, verbs } from '../../../src/ops/commands/ops.ts'
+import { groups, nouns } from '../../../src/ops/commands/ops.ts'
 import { listFlags } from '../../../src/ops/commands/frame/shared-flags.ts'
 import { toKebabCase } from '../../../src/ops/commands/frame/verb.ts'
 import { describeStart } from '../../../src/ops/shared/target.ts'
@@ -148,13 +148,25 @@ test.each(Object.keys(nouns))('ops %s --help lists its commands, as ops help doe
   expect((await runCommand(['help', noun])).stdout).toBe(stdout)
 })
 
-test('ops --help lists nouns and verbs, and says how to call them', async () => {
+test('ops --help lists nouns and verbs in groups, and says how to call them', async () => {
   const { code, stdout } = await runCommand(['--help'])
-  expect([code, readListed(stdout)]).toEqual([0, ['--version', ...Object.keys({ ...nouns, ...verbs }), 'help']])
+  const [daily, service] = Object.values(groups).map((entries) => Object.keys(entries))
+  expect(service).toEqual(['watch', 'copy', 'compare', 'migrate', 'deploy', 'smoke'])
+  const [start = '', rest = ''] = stdout.split('\nRunning the service:\n')
+  expect([code, readListed(start)]).toEqual([
+    0,
+    ['--version', ...(daily ?? []).filter((name) => name !== 'prepare-dev')],
+  ])
+  expect(readListed(rest)).toEqual(service)
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
   }
+})
+
+test('ops help takes a noun and a verb', async () => {
+  const { code, stdout } = await runCommand(['help', 'catalog', 'import'])
+  expect([code, stdout]).toEqual([0, (await runCommand(['catalog', 'import', '--help'])).stdout])
 })
 
 test('ops --version prints the commit', async () => {

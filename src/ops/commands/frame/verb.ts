@@ -13,7 +13,7 @@ export interface Flag {
   isList?: true
   choices?: readonly string[]
   conflicts?: readonly string[]
-  /** Not for lists. @throws UserError when the text is no such value. */
+  /** @throws UserError when the text is no such value. */
   parse?: (text: string, nowSeconds: number) => unknown
 }
 

@@ -15,6 +15,7 @@ import {
   type PartnerRequest,
 } from '../../core/partners/partner-accounts.ts'
 import { formatLocalTime, parseDuration } from '../../core/record/time-arguments.ts'
+import { toUpperCaseCode } from '../../core/record/country.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -61,7 +62,11 @@ export const partner = {
     flags: {
       shortName: { value: '<name>', help: 'its name in paths: 2 to 32 of a-z, 0-9 and -' },
       name: { value: '<name>', help: 'its name for people' },
-      country: { value: '<code>', help: 'the country whose plans it lists, ISO 3166-1 alpha-2' },
+      country: {
+        value: '<code>',
+        help: 'the country whose plans it lists, ISO 3166-1 alpha-2',
+        parse: toUpperCaseCode,
+      },
       contact: {
         value: '<text>',
         help: 'how to reach it; it is in no record, and is deleted when the partner is closed',

@@ -5,6 +5,7 @@ import { findPlan, listPlans } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../core/plans/plan-changes.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
+import { toUpperCaseCode } from '../../core/record/country.ts'
 import { formatLocalTime } from '../../core/record/time-arguments.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import {
@@ -24,6 +25,7 @@ const country = {
   help: 'the country, ISO 3166-1 alpha-2; may be repeated',
   isRequired: true,
   isList: true,
+  parse: toUpperCaseCode,
 } as const
 const json = 'an object with plan and publication'
 
@@ -32,7 +34,7 @@ export const plan = {
     help: 'list all plans, or the plans that are viewable in a country, now, in the past, or with what is scheduled',
     example: 'plan list --country KE',
     flags: {
-      country: { value: '<code>', help: 'only the plans that are viewable in this country' },
+      country: { value: '<code>', help: 'only the plans that are viewable in this country', parse: toUpperCaseCode },
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',

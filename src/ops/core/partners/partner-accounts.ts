@@ -17,7 +17,7 @@ import { isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { findCountryProblem } from '../record/country.ts'
+import { findCountryProblem, toUpperCaseCode } from '../record/country.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
 import { findLineProblem } from '../record/line-problem.ts'
 import { changeWithCopy, type OutageEffect, type RecordedPartner, type Warn } from './partner-copy.ts'
@@ -145,10 +145,13 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
       value === undefined ? `Write name=…, country=… or contact=…, not ${abbreviate(field)}.` : undefined,
     ),
   )
-  const { contact, ...fields }: PartnerFields = Object.fromEntries(
-    pairs.map(([field = '', value = '']): [string, string] => [field, value]),
-  )
-  const parsed = contact === undefined ? fields : { ...fields, contact: contact === 'null' ? null : contact }
+  const values = new Map(pairs.map(([field = '', value = '']) => [field, value]))
+  const [name, country, contact] = ['name', 'country', 'contact'].map((field) => values.get(field))
+  const parsed: PartnerFields = {
+    ...(name !== undefined && { name }),
+    ...(country !== undefined && { country: toUpperCaseCode(country) }),
+    ...(contact !== undefined && { contact: contact === 'null' ? null : contact }),
+  }
   throwProblems(findFieldProblems(parsed))
   return parsed
 }

@@ -5,7 +5,12 @@ import { throwProblems } from '../../shared/user-error.ts'
 /** @returns what is wrong with a country code, or undefined. */
 export function findCountryProblem(country: string): string | undefined {
   if (isCountryCode(country)) return undefined
-  return `The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${abbreviate(country)}.`
+  return `The country must be an ISO 3166-1 alpha-2 code, such as KE; it is ${abbreviate(country)}.`
+}
+
+/** People may type a code in lower case. Files are strict. */
+export function toUpperCaseCode(country: string): string {
+  return /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : country
 }
 
 /** @throws UserError when this is no country code. */
