@@ -31,6 +31,14 @@ export async function selectCatalogPlan(db: OperatorDatabase, name: string): Pro
   return plan
 }
 
+/** Selects the identifiers of all plans: a name is suggested from them. */
+export async function selectIdentifiers(db: OperatorDatabase): Promise<string[]> {
+  const newest = listNewestVersions(db, isNotSuperseded)
+  const identifier = sql<string>`${newest.document} ->> '$.identifier'`
+  const rows = await db.with(newest).select({ identifier }).from(newest).where(isNotNull(newest.document))
+  return rows.map((row) => row.identifier)
+}
+
 /** Selects the catalog as it was at a revision, in ascending order of ID. */
 export function selectCatalogAt(db: OperatorDatabase, revision: number): Promise<CatalogPlan[]> {
   return selectPlans(db, lte(publications.revision, revision))

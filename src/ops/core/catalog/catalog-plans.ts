@@ -8,6 +8,7 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
+  selectIdentifiers,
   selectRevisionUpTo,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
@@ -17,6 +18,7 @@ import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
 import { checkCountry } from '../record/country.ts'
 import { listPublications } from '../publications/publication-log.ts'
+import { suggestName } from '../../shared/suggest-name.ts'
 import { formatLocalTime } from '../record/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -79,11 +81,17 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
+/** @returns a question with the identifier that may be meant. */
+export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
+  return suggestName(name, await selectIdentifiers(db))
+}
+
 /** @throws UserError when there is no such plan, or was none then. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   const plan = await selectPlan(store, name, atSeconds)
   if (plan) return plan
-  const see = (...words: string[]) => `See: ${describeCommand(store.target, ...words)}`
-  if (atSeconds === undefined) throw new UserError(`There is no plan ${abbreviate(name)}. ${see('plan', 'list')}`)
-  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
+  const [when, noun] = atSeconds === undefined ? ['', 'plan'] : [` at ${formatLocalTime(atSeconds)}`, 'catalog']
+  const see = describeCommand(store.target, noun, noun === 'plan' ? 'list' : 'log')
+  const fix = (await suggestPlan(store, name)) ?? `See: ${see}`
+  throw new UserError(`There is no plan ${abbreviate(name)}${when}. ${fix}`)
 }

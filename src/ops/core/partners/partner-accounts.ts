@@ -21,6 +21,7 @@ import { findCountryProblem, toUpperCaseCode } from '../record/country.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
 import { findLineProblem } from '../record/line-problem.ts'
 import { changeWithCopy, type OutageEffect, type RecordedPartner, type Warn } from './partner-copy.ts'
+import { suggestName } from '../../shared/suggest-name.ts'
 import { recordChange } from '../record/recorded-change.ts'
 import { formatLocalTime } from '../record/time-arguments.ts'
 import { throwProblems, UserError } from '../../shared/user-error.ts'
@@ -90,8 +91,9 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
   const partner = await selectPartner(db, name, atSeconds)
   if (partner) return partner
   const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatLocalTime(atSeconds)}`]
-  const list = describeCommand(target, 'partner', 'list')
-  throw new UserError(`There ${verb} no partner ${abbreviate(name)}${when}. See: ${list}`)
+  const names = (await selectPartners(db)).map(({ shortName }) => shortName)
+  const fix = suggestName(name, names) ?? `See: ${describeCommand(target, 'partner', 'list')}`
+  throw new UserError(`There ${verb} no partner ${abbreviate(name)}${when}. ${fix}`)
 }
 
 /**

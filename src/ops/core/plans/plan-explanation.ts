@@ -6,7 +6,7 @@ import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
-import { selectPlan } from '../catalog/catalog-plans.ts'
+import { selectPlan, suggestPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
 import { findPartner } from '../partners/partner-accounts.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
@@ -42,7 +42,9 @@ export async function explainPlan(
   const plan = await selectPlan(store, name, at)
   if (plan === undefined) {
     const planIds = await selectRecordedPlanIds(store.db, name)
-    const reason = (await describeWithdrawal(store, planIds, country, at)) || ' Is it mistyped?'
+    const reason =
+      (await describeWithdrawal(store, planIds, country, at)) ||
+      ` ${(await suggestPlan(store, name)) ?? 'Is it mistyped?'}`
     return {
       reason: 'no_such_plan',
       sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${reason}`,
