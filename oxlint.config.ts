@@ -102,7 +102,11 @@ const rows: Row[] = [
     may: ['src', 'src/api', 'src/db', 'src/ops/shared'],
     packages: ['miniflare', 'smol-toml', 'zod', 'node:*'],
   },
-  { in: 'src/ops/terminal', may: ['src', 'src/ops/shared'], packages: ['node:*'] },
+  {
+    in: 'src/ops/terminal',
+    may: ['src', 'src/ops/shared'],
+    packages: ['fast-string-truncated-width', 'fast-wrap-ansi', 'yocto-spinner', 'node:*'],
+  },
 
   // What the commands do.
   { in: 'src/ops/core/record', may: belowCore },
