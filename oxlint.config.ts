@@ -134,7 +134,7 @@ const rows: Row[] = [
   // The commands.
   {
     in: 'src/ops/commands/frame',
-    may: [...belowCommands, ...rooms('record')],
+    may: [...belowCommands, ...rooms('record', 'files')],
     packages: ['node:*'],
   },
   {

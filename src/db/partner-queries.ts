@@ -1,6 +1,6 @@
 // Reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the Worker's. Only
 // `selectStoredSecrets` selects hashes.
-import { and, asc, desc, eq, gte, inArray, isNotNull, lt, lte, max, sql, type SQL } from 'drizzle-orm'
+import { and, asc, between, desc, eq, inArray, isNotNull, lt, lte, max, sql, type SQL } from 'drizzle-orm'
 import { alias, type SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
 import type { OperatorDatabase } from './operator-database.ts'
@@ -26,6 +26,7 @@ const partnerFields = {
 }
 
 const earlier = alias(changeRecord, 'earlier')
+const before = alias(changeRecord, 'before')
 const { changedAt, actor, command, note, kind } = changeRecord
 const changeFields = { changedAt, actor, command, note, kind }
 
@@ -97,21 +98,23 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   })
 }
 
-/** Which changes: those of one partner, and since a Unix second. */
+/** Which changes: those of one partner, since and until a Unix second. */
 export interface EntryFilter {
   shortName?: string | undefined
   since?: number | undefined
+  until?: number | undefined
 }
 
 /** The row before a change of the same partner. */
 const isEarlier = sql`${earlier.id} = (
-  select max(id) from ${changeRecord} as before where before.partner = ${changeRecord.shortName} and before.id < ${changeRecord.id}
+  select max(${before.id}) from ${changeRecord} as ${before}
+  where ${before.shortName} = ${changeRecord.shortName} and ${before.id} < ${changeRecord.id}
 )`
 
 /** Selects the changes of partners, the newest first. */
-export function selectPartnerEntries(db: OperatorDatabase, { shortName, since = 0 }: EntryFilter = {}) {
+export function selectPartnerEntries(db: OperatorDatabase, { shortName, ...times }: EntryFilter = {}) {
   const column = changeRecord.shortName
-  const isWanted = and(shortName === undefined ? isNotNull(column) : eq(column, shortName), gte(changedAt, since))
+  const isWanted = and(shortName === undefined ? isNotNull(column) : eq(column, shortName), isBetween(times))
   return readAll(
     (last: number | undefined, limit) =>
       db
@@ -126,19 +129,22 @@ export function selectPartnerEntries(db: OperatorDatabase, { shortName, since = 
 }
 
 /** Selects the changes of signing keys, the newest first. */
-export function selectKeyEntries(db: OperatorDatabase, { since = 0 }: Pick<EntryFilter, 'since'> = {}) {
+export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 'shortName'> = {}) {
   const { id, kid } = changeRecord
   return readAll(
     (last: number | undefined, limit) =>
       db
         .select({ id, kid: required(kid), ...changeFields })
         .from(changeRecord)
-        .where(and(isNotNull(kid), gte(changedAt, since), isBefore(last)))
+        .where(and(isNotNull(kid), isBetween(times), isBefore(last)))
         .orderBy(desc(id))
         .limit(limit),
     (row) => row.id,
   )
 }
+
+const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFilter, 'shortName'>) =>
+  between(changedAt, since, until)
 
 const isBefore = (last = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, last)
 

@@ -1,5 +1,5 @@
 // Reads the publications of the catalog, for the command line.
-import { and, asc, desc, eq, gt, gte, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, between, desc, eq, gt, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
@@ -34,8 +34,9 @@ export async function selectLatest(db: OperatorDatabase, id: number): Promise<Pu
 export interface PublicationFilter {
   /** Publications that touch one of these plans. */
   planIds?: readonly number[] | undefined
-  /** Unix seconds. */
+  /** Unix seconds: made, approved or decided since then, and until then. */
   since?: number | undefined
+  until?: number | undefined
   /** Published after this revision of the catalog. */
   afterRevision?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
@@ -44,12 +45,12 @@ export interface PublicationFilter {
 /** Selects the latest first. */
 export function selectPublications(
   db: OperatorDatabase,
-  { planIds, since, afterRevision, states }: PublicationFilter,
+  { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states }: PublicationFilter,
 ): Promise<PublicationRow[]> {
   const { id, state, createdAt, approvedAt, decidedAt, revision } = publications
   const conditions = [
     planIds && inArray(id, selectPublicationIds(db, planIds)),
-    since === undefined ? undefined : or(gte(createdAt, since), gte(approvedAt, since), gte(decidedAt, since)),
+    or(...[createdAt, approvedAt, decidedAt].map((time) => between(time, since, until))),
     afterRevision === undefined ? undefined : gt(revision, afterRevision),
     states && inArray(state, states),
   ]
@@ -86,24 +87,43 @@ export async function selectChanges(
   id: number,
   planIds?: readonly number[],
 ): Promise<PlanChange[]> {
+  return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
+}
+
+/** Selects what publications change, by the ID of each that changes a plan. @param planIds only these plans. */
+export async function selectChangesOf(
+  db: OperatorDatabase,
+  ids: readonly number[],
+  planIds?: readonly number[],
+): Promise<Map<number, PlanChange[]>> {
+  if (ids.length === 0) return new Map()
   const base = alias(planVersions, 'base')
-  const { planId, document, viewableIn } = own
-  const isWanted = and(eq(publications.id, id), planIds && inArray(planId, listOf(planIds)))
+  const { publicationId, planId, document, viewableIn } = own
+  const isWanted = and(inArray(publicationId, listOf(ids)), planIds && inArray(planId, listOf(planIds)))
   const rows = await readAll(
-    (last: number | undefined, limit) =>
+    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db
-        .select({ planId, document, viewableIn, documentBefore: base.document, viewableInBefore: base.viewableIn })
+        .select({
+          publicationId,
+          planId,
+          document,
+          viewableIn,
+          documentBefore: base.document,
+          viewableInBefore: base.viewableIn,
+        })
         .from(publications)
         .innerJoin(own, eq(own.publicationId, publications.id))
         .leftJoin(base, sql`${base}.rowid = ${selectVersionAt(publications.baseRevision)}`)
-        .where(and(isWanted, gt(planId, last ?? -1)))
-        .orderBy(asc(planId))
+        .where(and(isWanted, sql`(${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})`))
+        .orderBy(asc(publicationId), asc(planId))
         .limit(limit),
-    (row) => row.planId,
+    (row): [number, number] => [row.publicationId, row.planId],
   )
-  return rows.map((row) => ({
+  const toChange = (row: (typeof rows)[number]): PlanChange => ({
     planId: row.planId,
     before: readPlan(row.documentBefore, row.viewableInBefore),
     after: readPlan(row.document, row.viewableIn),
-  }))
+  })
+  const rowsById = Map.groupBy(rows, (row) => row.publicationId)
+  return new Map([...rowsById].map(([id, ofOne]) => [id, ofOne.map(toChange)]))
 }

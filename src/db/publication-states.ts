@@ -3,7 +3,7 @@ import { and, eq, gt, inArray, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core'
 import type { OperatorDatabase } from './operator-database.ts'
 import { approve, decide, type Decision } from './publish.ts'
-import { pendingStates, planVersions, publications } from './schema.ts'
+import { openStates, planVersions, publications } from './schema.ts'
 
 const { id, state, actor, planCount, dueAt } = publications
 
@@ -26,7 +26,7 @@ export function approveForLater(db: OperatorDatabase, decision: Decision): Promi
 
 /** Cancels a publication that is pending or conflicted. @returns whether it could. */
 export function endAsCancelled(db: OperatorDatabase, decision: Decision): Promise<boolean> {
-  const isOpen = inArray(state, [...pendingStates, 'conflicted'])
+  const isOpen = inArray(state, openStates)
   return change(db, decision.publicationId, { state: 'cancelled', ...decide(decision) }, isOpen)
 }
 

@@ -1,10 +1,10 @@
 // Publishes publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's schedule.
-import { and, eq, inArray, lte, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, lte, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign, type Assignments } from './column-values.ts'
-import { orNull, type Database } from './database.ts'
-import { mergePending, stageReplacement } from './merge-pending.ts'
-import { isNotSuperseded, own, selectNewestVersions } from './plan-queries.ts'
+import { listOf, orNull, type Database } from './database.ts'
+import { findMergeConflicts, mergePending, stageReplacement } from './merge-pending.ts'
+import { isNotSuperseded, selectNewestVersions } from './plan-queries.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 import { nextNumber } from './record-numbers.ts'
 
@@ -31,9 +31,7 @@ const now = sql`unixepoch()`
 const candidate = alias(publications, 'candidate')
 /** The candidate itself, or the one that it replaces. */
 const pending = alias(publications, 'pending')
-const later = alias(publications, 'later')
-const theirs = alias(planVersions, 'theirs')
-const newest = alias(planVersions, 'newest')
+const mine = alias(planVersions, 'mine')
 
 /** Whether `pending` may be published. A scheduled one was approved. */
 function isReady(mode: PublishMode, actor: string): SQL | undefined {
@@ -60,58 +58,78 @@ const reasons = {
   incomplete: 'it lacks plans that were staged',
 }
 
-/** Removed plans have none. */
-const documentsOf = (versions: 'own' | 'others' | 'result') => sql`(
-  select ${planVersions.document} from ${sql.identifier(versions)} join ${planVersions} on ${planVersions}.rowid = version
-  where ${planVersions.document} is not null
+/** Whether a version has a candidate's plan: then it is the one that the candidate replaces. */
+const isReplaced = (publicationId: SQLWrapper, planId: SQLWrapper) => sql`exists (
+  select 1 from ${planVersions} as ${mine} where ${mine.publicationId} = ${publicationId} and ${mine.planId} = ${planId}
 )`
 
 /**
- * The conditions, one row: both for publishing, and for the reason when nothing was published.
+ * The conditions, a row for each candidate: both for publishing, and for the reason when nothing was published.
  *
- * - Objects with the same ID, such as a category or a fund manager, must be the same in all plans.
+ * - A claim is what plans must agree on: whose an identifier is, and what an object is that has an ID, such as a category or a fund
+ *   manager. The catalog agrees, so each claim of a candidate is compared with the others.
  * - All current plans have the same members. A publication that replaces all of them may add one.
  */
-function withConditions({ publicationId, actor }: Decision, mode: PublishMode): SQL {
+function withConditions(isCandidate: SQL, mode: PublishMode, actor: string): SQL {
   return sql`
-    with ${candidate} as materialized (select * from ${publications} where ${publications.id} = ${publicationId}),
-    ${pending} as materialized (
-      select * from ${publications}
-      where ${publications.id} = (select coalesce(${candidate.replacesId}, ${candidate.id}) from ${candidate})
+    with ${candidate} as materialized (select * from ${publications} where ${isCandidate}),
+    own as materialized (
+      select ${planVersions.publicationId}, ${planVersions.planId}, ${planVersions}.rowid as version from ${planVersions}
+      where ${planVersions.publicationId} in (select ${candidate.id} from ${candidate})
     ),
-    ${own} as materialized (
-      select ${planVersions}.rowid as version, ${planVersions.planId} from ${planVersions}
-      where ${planVersions.publicationId} = ${publicationId}
+    current as materialized (
+      select null as publication_id, plan_id, version, revision from (${selectNewestVersions(isNotSuperseded)})
     ),
-    others as materialized (
-      select version from (${selectNewestVersions(isNotSuperseded)}) as ${newest}
-      where ${newest.planId} not in (select ${own.planId} from ${own})
+    overtaken as materialized (
+      select own.publication_id, count(*) as plans
+      from own join current on current.plan_id = own.plan_id join ${candidate} on ${candidate.id} = own.publication_id
+      where current.revision > ${candidate.baseRevision} group by own.publication_id
     ),
-    result as materialized (select version from own union all select version from others),
+    claims as materialized (
+      select versions.publication_id, versions.plan_id, key as field,
+        case type when 'object' then value ->> '$.id' else value end as id,
+        case type when 'object' then value else versions.plan_id end as claim
+      from (
+        select * from own union all
+        select publication_id, plan_id, version from current where plan_id not in (
+          select plan_id from own group by plan_id having count(*) = (select count(*) from ${candidate})
+        )
+      ) as versions
+      join ${planVersions} on ${planVersions}.rowid = versions.version, json_each(${planVersions.document})
+      where type = 'object' or key = 'identifier'
+    ),
+    disputes as materialized (
+      select proposed.publication_id, max(proposed.field = 'identifier') as is_of_identifier
+      from (select distinct publication_id, field, id, claim from claims where publication_id is not null) as proposed
+      join claims on claims.field = proposed.field and claims.id = proposed.id and claims.claim <> proposed.claim
+      where claims.publication_id = proposed.publication_id or (
+        claims.publication_id is null and not ${isReplaced(sql`proposed.publication_id`, sql`claims.plan_id`)}
+      )
+      group by proposed.publication_id
+    ),
     conditions as materialized (
-      select
+      select ${candidate.id}, coalesce(overtaken.plans, 0) as overtaken_plans,
         ${isReady(mode, actor)} and (${candidate.id} = ${pending.id} or ${eq(candidate.state, 'staging')}) as is_ready,
         case
-          when exists (
-            select 1 from ${publications} as ${later} join ${planVersions} as ${theirs} on ${theirs.publicationId} = ${later.id}
-            where ${later.revision} > ${candidate.baseRevision} and ${theirs.planId} in (select ${own.planId} from ${own})
-          ) then 'overtaken'
-          when exists (
-            select 1 from ${documentsOf('result')} group by document ->> '$.identifier' having count(*) > 1
-          ) then 'identifier_twice'
-          when exists (
-            select 1 from (select distinct key, value from ${documentsOf('result')}, json_each(document) where type = 'object')
-            where value ->> '$.id' is not null group by key, value ->> '$.id' having count(*) > 1
-          ) then 'contradicting'
+          when overtaken.plans > 0 then 'overtaken'
+          when disputes.is_of_identifier then 'identifier_twice'
+          when disputes.publication_id is not null then 'contradicting'
           when 1 < (
             select count(distinct (select group_concat(key) from json_each(document))) from (
-              select document from ${documentsOf('own')}
-              union all select * from (select document from ${documentsOf('others')} limit 1)
-            )
+              select ${mine.document} as document from ${planVersions} as ${mine} where ${mine.publicationId} = ${candidate.id}
+              union all select * from (
+                select ${planVersions.document} from current join ${planVersions} on ${planVersions}.rowid = version
+                where ${planVersions.document} is not null and not ${isReplaced(candidate.id, sql`current.plan_id`)} limit 1
+              )
+            ) where document is not null
           ) then 'other_members'
-          when ${candidate.planCount} <> (select count(*) from ${own}) then 'incomplete'
+          when ${candidate.planCount} <> (
+            select count(*) from ${planVersions} as ${mine} where ${mine.publicationId} = ${candidate.id}
+          ) then 'incomplete'
         end as conflict
-      from ${candidate} cross join ${pending}
+      from ${candidate} join ${publications} as ${pending} on ${pending.id} = coalesce(${candidate.replacesId}, ${candidate.id})
+      left join overtaken on overtaken.publication_id = ${candidate.id}
+      left join disputes on disputes.publication_id = ${candidate.id}
     )`
 }
 
@@ -130,7 +148,7 @@ export function decide({ actor, note }: Decision): Assignments<typeof publicatio
  * The conditions don't depend on the row that is updated, so both rows change or none.
  */
 export async function publish(db: Database, decision: Decision, mode: PublishMode): Promise<PublishOutcome> {
-  const { publicationId } = decision
+  const { publicationId, actor } = decision
   const isCandidate = eq(publications.id, publicationId)
   const changes = {
     state: sql`iif(${isCandidate}, 'published', 'replaced')`,
@@ -139,15 +157,18 @@ export async function publish(db: Database, decision: Decision, mode: PublishMod
     ...decide(decision),
   }
   const rows = await db.values<[revision: number | null]>(sql`
-    ${withConditions(decision, mode)}
+    ${withConditions(isCandidate, mode, actor)}
     update ${publications} set ${assign(publications, changes)}
-    where ${publications.id} in (select ${candidate.id} from ${candidate} union select ${pending.id} from ${pending})
+    where ${publications.id} in (
+        select ${candidate.id} from ${candidate} union select ${candidate.replacesId} from ${candidate}
+      )
       and (select is_ready and conflict is null from conditions)
     returning ${publications.revision}`)
   const published = rows.find((row) => row[0] !== null)
   if (published?.[0] != null) return { kind: 'published', publicationId, revision: published[0] }
-  const { isReadyNow, conflict } = await explain(db, decision, mode)
-  if (!isReadyNow || conflict === null) return { kind: 'unavailable' }
+  const [[isReadyNow, conflict] = [0, null]] = await db.values<[isReadyNow: number, Conflict | null]>(sql`
+    ${withConditions(isCandidate, mode, actor)} select is_ready, conflict from conditions`)
+  if (isReadyNow !== 1 || conflict === null) return { kind: 'unavailable' }
   return conflict === 'overtaken' ? { kind: 'overtaken' } : { kind: 'conflict', reason: reasons[conflict] }
 }
 
@@ -169,20 +190,23 @@ export async function publishPending(
   return publish(db, { ...decision, publicationId: id }, mode)
 }
 
-/** Tells why nothing was published. */
-async function explain(db: Database, decision: Decision, mode: PublishMode) {
-  const [[isReadyNow, conflict] = [0, null]] = await db.values<[isReadyNow: number, Conflict | null]>(sql`
-    ${withConditions(decision, mode)} select is_ready, conflict from conditions`)
-  return { isReadyNow: isReadyNow === 1, conflict }
-}
-
-/** Tells why a pending publication could not be published now, at its time or before; undefined when it could. */
-export async function findConflict(db: Database, publicationId: number): Promise<string | undefined> {
-  const { conflict } = await explain(db, { publicationId, actor: '', note: null }, 'due')
-  if (conflict === null) return undefined
-  if (conflict !== 'overtaken') return reasons[conflict]
-  const merge = await mergePending(db, publicationId)
-  return 'conflict' in merge ? merge.conflict : undefined
+/**
+ * Tells why pending publications could not be published now, at their time or before.
+ * @returns the reasons by ID: none for one that could.
+ */
+export async function findConflicts(db: Database, publicationIds: readonly number[]): Promise<Map<number, string>> {
+  if (publicationIds.length === 0) return new Map()
+  const rows = await db.values<[id: number, conflict: Conflict, overtakenPlans: number]>(sql`
+    ${withConditions(inArray(publications.id, listOf(publicationIds)), 'due', '')}
+    select id, conflict, overtaken_plans from conditions where conflict is not null`)
+  const overtaken = rows.filter(([, conflict]) => conflict === 'overtaken')
+  const unmergeable = await findMergeConflicts(db, new Map(overtaken.map(([id, , plans]) => [id, plans])))
+  return new Map([
+    ...rows.flatMap(([id, conflict]): [number, string][] =>
+      conflict === 'overtaken' ? [] : [[id, reasons[conflict]]],
+    ),
+    ...unmergeable,
+  ])
 }
 
 /** Ends a pending publication with a conflict. @returns whether it could. */
@@ -205,7 +229,7 @@ export async function markSuperseded(db: Database): Promise<void> {
     update ${planVersions} set ${assign(planVersions, { superseded: true })}
     where ${isNotSuperseded} and (
       select ${inArray(made.state, ['conflicted', 'cancelled', 'replaced'])}
-        or ${made.revision} < (select revision from newest where ${newest.planId} = ${planVersions.planId})
+        or ${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})
       from ${publications} as ${made} where ${made.id} = ${planVersions.publicationId}
     )`)
 }

@@ -41,6 +41,9 @@ export const publications = sqliteTable(
 /** The states of publications that wait to be published. */
 export const pendingStates = ['waiting', 'scheduled'] as const satisfies (typeof publications.$inferSelect.state)[]
 
+/** The states of publications that somebody may still publish, make again or cancel. */
+export const openStates = [...pendingStates, 'conflicted'] as const
+
 /** `document` and `viewableIn` hold JSON, as text: no request parses it. */
 export const planVersions = sqliteTable(
   'plan_versions',

@@ -16,7 +16,7 @@ import { approveForLater, endAsCancelled, releasePublication } from '../../src/d
 import {
   type PublishMode,
   endAsConflicted,
-  findConflict,
+  findConflicts,
   markSuperseded,
   publish,
   selectDue,
@@ -51,7 +51,7 @@ const past = 60
 const future = 4_102_444_800
 
 async function stagePending(
-  changes: ReturnType<typeof put>,
+  changes: Parameters<typeof stageChanges>[1],
   state: 'waiting' | 'scheduled',
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
@@ -110,6 +110,36 @@ test.each([
     [1, 'Theirs'],
     [2, examplePlan.name],
   ])
+})
+
+test('the conflicts of pending publications are forecast together, each with its own', async () => {
+  const catalog = [1, 2, 3].map((id) => makePlan({ id }))
+  await publishPlans(db, catalog)
+  const schedule = (changes: Parameters<typeof stagePending>[0]) =>
+    stagePending(changes, 'scheduled', { dueAt: future })
+  const many = Array.from({ length: 201 }, (_, index) => makePlan({ id: 100 + index }))
+  await publishPlans(db, many)
+  const ids = [
+    await schedule(put(makePlan({ id: 1, hint: 'Mine' }))),
+    await schedule(put(makePlan({ id: 1, name: 'Mine' }))),
+    await schedule(put(makePlan({ id: 7, identifier: 'plan-2' }))),
+    // Two candidates may each move what the other leaves alone.
+    await schedule(put(...[...catalog, ...many].map((plan) => ({ ...plan, fundManager: other })))),
+    await schedule(put(makePlan({ id: 2, fundManager: other }))),
+    await schedule([...put(makePlan({ id: 8, identifier: 'plan-3' })), ...remove(3)]),
+    await schedule(put(...many.map((plan) => ({ ...plan, hint: 'Mine' })))),
+  ]
+  expect(new Set((await findConflicts(db, ids)).keys())).toEqual(new Set([ids[2], ids[4]]))
+  await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' }), ...many.map((plan) => ({ ...plan, tenor: 'Theirs' }))])
+  expect(await findConflicts(db, ids)).toEqual(
+    new Map([
+      [ids[1], 'others changed name of plan-1'],
+      [ids[2], 'another plan has an identifier of it'],
+      [ids[3], 'others changed more than 200 of its plans'],
+      [ids[4], 'others changed a category, plan type, risk level or fund manager'],
+      [ids[6], 'others changed more than 200 of its plans'],
+    ]),
+  )
 })
 
 test('an identifier may move inside a publication, and a shared object or a field may change in all plans', async () => {
@@ -207,7 +237,7 @@ test.each(['due', 'approve'] as const)('a replacement is published as the row th
   const id = await stagePending(mine, state, { dueAt: past, actor: 'author', note: 'Why.' })
   await publishPlans(db, [makePlan({ id: 1, hint: 'Theirs' })])
   expect(await decide(id, mode)).toEqual(overtaken)
-  expect(await findConflict(db, id)).toBeUndefined()
+  expect(await findConflicts(db, [id])).toEqual(new Map())
 
   const merged = makePlan({ id: 1, name: 'Mine', hint: 'Theirs' })
   const stage = async () => {

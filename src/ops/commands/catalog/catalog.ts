@@ -16,6 +16,7 @@ import {
   findPlanChange,
   isPending,
   listPublications,
+  openStates,
   readPublication,
 } from '../../core/publications/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
@@ -37,6 +38,7 @@ import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import {
   createRequest,
+  describeChange,
   formatDifference,
   listParts,
   printDoubts,
@@ -47,11 +49,9 @@ import {
   type Question,
 } from './publication-output.ts'
 import type { Output } from '../frame/run.ts'
-import { timeFlag, sinceFlag } from '../frame/shared-flags.ts'
+import { logFlags, timeFlag } from '../frame/shared-flags.ts'
+import { printLog } from '../frame/log.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
-
-/** The log shows people as many publications: the latest. */
-const maxShown = 10
 
 const dryRun = { help: 'show what would change for partners, and change nothing' } as const
 
@@ -169,25 +169,25 @@ export const catalog = {
     example: 'catalog log --since 7d',
     flags: {
       plan: { value: '<id>', help: 'only publications that changed this plan, and what they changed' },
-      since: sinceFlag,
-      pending: { help: 'only publications that wait for their time or for approval' },
+      ...logFlags,
+      pending: { help: 'only publications that wait for their time or for approval, or that conflicted' },
     },
     json: 'an array of all of them, the latest first',
-    async run({ plan, since, pending, json }, { store }) {
-      const rows = await listPublications(store, { plan, since, onlyPending: pending })
-      const shown = await Promise.all(
-        rows.slice(0, json ? rows.length : maxShown).map(async (row) => {
-          const change = plan === undefined ? undefined : await findPlanChange(store, row.id, plan)
-          return { row, change: change && compareChange(change) }
-        }),
+    async run({ plan, since, until, pending, output }, { store }) {
+      const states = pending ? openStates : undefined
+      const entries = (await listPublications(store, { plan, since, until, states })).map(
+        ({ changes: [change], ...row }) => ({ row, change: change && compareChange(change) }),
       )
-      const others = rows.length - shown.length
-      const note = others === 0 ? undefined : `Earlier publications that are not shown: ${others}. --json lists all.`
-      return {
-        data: shown.map(({ row, change }) => ({ ...rowToJson(row), ...(change && { change }) })),
-        text: shown.map(({ row, change }) => toLogRow(row, change)),
-        note: rows.length === 0 ? 'No publication matches.' : note,
+      const log = {
+        data: entries.map(({ row, change }) => Object.assign(rowToJson(row), change && { change })),
+        table: entries.map(({ row, change }) => toLogRow(row, change)),
+        sheet: entries.map(({ row, change }) =>
+          Object.assign(rowToJson(row), change && { change: describeChange(change) }),
+        ),
+        isFiltered: [plan, since, until, states].some((filter) => filter !== undefined),
+        none: 'No publication matches.',
       }
+      return printLog(log, output)
     },
   }),
 

@@ -157,18 +157,29 @@ function formatCountries(plans: readonly PlanDifference[]): string {
 
 /** A row of the log. @param change what it did to the plan that the operator named. */
 export function toLogRow(row: ForecastRow, change?: PlanDifference) {
-  const { id: number, state, planCount: plans, actor: by, note, approvedNote, decidedNote, conflict } = row
-  const forecast = row.willConflict && `will conflict: ${row.willConflict}`
-  const notes = new Set([note, approvedNote, decidedNote, conflict, forecast].filter((text) => text !== null))
-  const time = formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt)
+  const { id: number, state, planCount: plans, actor: by, approvedBy, undoneId: undoes, command } = row
   return {
     number,
     state,
-    time,
+    time: formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt),
     by,
+    approvedBy,
     ...(change ? { change: describeChange(change) } : { plans }),
-    note: [...notes].join('; '),
+    undoes,
+    note: describeNotes(row),
+    command,
   }
+}
+
+/** Each note with its author, then why it conflicted, or will. */
+function describeNotes({ conflict, willConflict, ...row }: ForecastRow): string {
+  const notes = [
+    [row.actor, row.note],
+    [row.approvedBy, row.approvedNote],
+    [row.decidedBy, row.decidedNote],
+  ].flatMap(([by, note]) => (note == null ? [] : `${by}: ${note}`))
+  const forecast = willConflict === null ? [] : [`will conflict: ${willConflict}`]
+  return [...new Set([...notes, ...(conflict === null ? [] : [conflict]), ...forecast])].join('; ')
 }
 
 export function rowToJson(publication: PublicationRow | ForecastRow) {

@@ -1,6 +1,6 @@
 // The flags that many verbs have.
 import { readOrigin } from '../../../api/origin.ts'
-import { parseDueTime, parsePast, parseTime } from '../../core/record/time-arguments.ts'
+import { parseDueTime, parsePast, parsePastEnd, parseTime } from '../../core/record/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Flag, Flags, Verb } from './verb.ts'
 
@@ -36,6 +36,13 @@ export const sinceFlag = {
   help: 'only since then: 7d, yesterday, 2026-10-03, or a time such as "2026-10-03 12:00"',
   parse: parsePast,
 } as const satisfies Flag
+
+/** The flags of a log. */
+export const logFlags = {
+  since: sinceFlag,
+  until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },
+  output: { value: '<file>', help: 'write all of it into a spreadsheet: .xlsx or .csv' },
+} as const satisfies Flags
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
 

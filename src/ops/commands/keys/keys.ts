@@ -17,7 +17,7 @@ import type { Store } from '../../store/store.ts'
 import { readLog } from '../partners/change-log.ts'
 import { readQuickly } from '../frame/read-quickly.ts'
 import type { Output, Run } from '../frame/run.ts'
-import { sinceFlag } from '../frame/shared-flags.ts'
+import { logFlags } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
@@ -65,9 +65,9 @@ export const keys = {
   log: verb({
     help: 'show who changed keys, when and why',
     example: 'keys log',
-    flags: { since: sinceFlag },
+    flags: logFlags,
     json: 'an array, the newest entry first',
-    run: (input, { store }) => readLog('kid', input, store),
+    run: ({ since, until, output }, { store }) => readLog('kid', { since, until }, store, output),
   }),
 }
 

@@ -3,25 +3,24 @@ import { listEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from 
 import { formatIsoTime } from '../../core/record/iso-time.ts'
 import type { Store } from '../../store/store.ts'
 import { entryToJson } from './partner-output.ts'
+import { printLog } from '../frame/log.ts'
 import type { Output } from '../frame/run.ts'
 
-/** People read as many lines. */
-const maxRows = 10
-
+/** @param output the file to write it into. */
 export async function readLog(
   subject: 'partner' | 'kid',
-  { shortName, since }: EntryFilter,
+  filter: EntryFilter,
   store: Store,
+  output: string | undefined,
 ): Promise<Output> {
-  const entries = await listEntries(store, subject, { shortName, since })
-  const none = entries.length === 0 ? 'No change matches.' : undefined
-  const more =
-    entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined
-  return {
+  const entries = await listEntries(store, subject, filter)
+  const log = {
     data: entries.map(entryToJson),
-    text: entries.slice(0, maxRows).map((entry) => toRow(entry, shortName)),
-    note: none ?? more,
+    table: entries.map((entry) => toRow(entry, filter.shortName)),
+    isFiltered: Object.values(filter).some((value) => value !== undefined),
+    none: 'No change matches.',
   }
+  return printLog(log, output)
 }
 
 function toRow(entry: PartnerEntry | KeyEntry, shortName: string | undefined) {

@@ -35,7 +35,7 @@ import {
   toSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from '../frame/run.ts'
-import { timeFlag, sinceFlag } from '../frame/shared-flags.ts'
+import { logFlags, sinceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 /** Each verb that reads takes a client ID, too. */
@@ -254,11 +254,11 @@ export const partner = {
     help: 'show who changed partners, when and why',
     example: 'partner log acme',
     args: { shortName: { isOptional: true } },
-    flags: { since: sinceFlag },
+    flags: logFlags,
     json: 'an array, the newest entry first',
-    async run({ shortName, since }, { store }) {
+    async run({ shortName, since, until, output }, { store }) {
       const found = shortName === undefined ? undefined : await findPartner(store, shortName)
-      return readLog('partner', { shortName: found?.shortName, since }, store)
+      return readLog('partner', { shortName: found?.shortName, since, until }, store, output)
     },
   }),
 

@@ -12,7 +12,7 @@ import {
   selectRevisionUpTo,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChanges } from '../../../db/publication-queries.ts'
+import { selectChangesOf } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
@@ -36,12 +36,16 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
 
 /** The catalog of now with what is scheduled until then. */
 async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
-  const scheduled = (await listPublications(store, { onlyPending: true }))
-    .filter(({ state, dueAt, willConflict }) => state === 'scheduled' && (dueAt ?? 0) <= atSeconds && !willConflict)
+  const scheduled = (await listPublications(store, { states: ['scheduled'] }))
+    .filter(({ dueAt, willConflict }) => (dueAt ?? 0) <= atSeconds && !willConflict)
     .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
+  const changesById = await selectChangesOf(
+    store.db,
+    scheduled.map(({ id }) => id),
+  )
   let plans = applyChanges((await selectCatalog(store.db)).plans, [])
   for (const { id } of scheduled) {
-    const changes = mergeChanges(plans, await selectChanges(store.db, id))
+    const changes = mergeChanges(plans, changesById.get(id) ?? [])
     // Otherwise it will conflict with one before it.
     if (changes.every(({ conflicts }) => conflicts.length === 0)) plans = applyChanges(plans.values(), changes)
   }

@@ -4,6 +4,7 @@ import { listMatchingFilters } from '../../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { pendingStates } from '../../../db/schema.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import { selectPlan, suggestPlan } from '../catalog/catalog-plans.ts'
@@ -100,12 +101,7 @@ export interface PendingChange {
 export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(store.db, name)
   if (planIds.length === 0) return []
-  const publications = await listPublications(store, { plan: name, onlyPending: true })
-  const changes = await Promise.all(
-    publications.map(async (publication) => {
-      const touched = await selectChanges(store.db, publication.id, planIds)
-      return touched.map((change) => ({ publication, change }))
-    }),
-  )
-  return changes.flat().toSorted((a, b) => (a.publication.dueAt ?? Infinity) - (b.publication.dueAt ?? Infinity))
+  const publications = await listPublications(store, { plan: name, states: pendingStates })
+  const changes = publications.flatMap((publication) => publication.changes.map((change) => ({ publication, change })))
+  return changes.toSorted((a, b) => (a.publication.dueAt ?? Infinity) - (b.publication.dueAt ?? Infinity))
 }

@@ -1,45 +1,55 @@
 // Reading the record of the catalog.
 import { abbreviate } from '../../../abbreviate.ts'
 import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
-import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
-import { pendingStates } from '../../../db/schema.ts'
-import { findConflict } from '../../../db/publish.ts'
+import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
+import { findConflicts } from '../../../db/publish.ts'
+import { openStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
+
+export { openStates }
 
 export interface LogFilter {
   /** The identifier of a plan, or its ID. */
   plan?: string | undefined
   /** Unix seconds. */
   since?: number | undefined
-  onlyPending?: boolean | undefined
+  until?: number | undefined
+  states?: readonly PublicationRow['state'][] | undefined
 }
 
 /** A publication with a forecast: why it could not be published now. Null unless it is pending. */
 export type ForecastRow = PublicationRow & { willConflict: string | null }
 
+/** With what it changes in the plan that the filter names. */
+export type LogEntry = ForecastRow & { changes: PlanChange[] }
+
 /**
  * Lists publications, the latest first.
  * @throws UserError when no publication ever touched the plan.
  */
-export async function listPublications(
-  store: Store,
-  { plan, since, onlyPending = false }: LogFilter,
-): Promise<ForecastRow[]> {
+export async function listPublications(store: Store, { plan, ...filter }: LogFilter): Promise<LogEntry[]> {
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
     const list = describeCommand(store.target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
-  const rows = await selectPublications(store.db, { planIds, since, states: onlyPending ? pendingStates : undefined })
-  return Promise.all(rows.map((row) => addForecast(store, row)))
-}
-
-async function addForecast({ db }: Store, row: PublicationRow): Promise<ForecastRow> {
-  const willConflict = isPending(row) ? await findConflict(db, row.id) : undefined
-  return { ...row, willConflict: willConflict ?? null }
+  const rows = await selectPublications(store.db, { ...filter, planIds })
+  const pendingIds = rows.filter(isPending).map(({ id }) => id)
+  const changes =
+    planIds &&
+    (await selectChangesOf(
+      store.db,
+      rows.map(({ id }) => id),
+      planIds,
+    ))
+  const conflicts = await findConflicts(store.db, pendingIds)
+  return rows.map((row) => {
+    const { id } = row
+    return Object.assign(row, { willConflict: conflicts.get(id) ?? null, changes: changes?.get(id) ?? [] })
+  })
 }
 
 export function isPending({ state }: PublicationRow): boolean {
@@ -48,8 +58,9 @@ export function isPending({ state }: PublicationRow): boolean {
 
 /** @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<{ row: ForecastRow; changes: PlanChange[] }> {
-  const row = await addForecast(store, await findPublication(store, id))
-  return { row, changes: await selectChanges(store.db, id) }
+  const row = await findPublication(store, id)
+  const conflicts = await findConflicts(store.db, isPending(row) ? [id] : [])
+  return { row: { ...row, willConflict: conflicts.get(id) ?? null }, changes: await selectChanges(store.db, id) }
 }
 
 /** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */

@@ -75,11 +75,16 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** Parses `--since`: a duration before now, or a time. @returns Unix seconds. */
-export function parsePast(text: string, nowSeconds: number): number {
+export function parsePast(text: string, nowSeconds: number, flag = '--since'): number {
   const duration = parseDuration(text)
   const seconds = duration === undefined ? readTime(text, nowSeconds) : nowSeconds - duration
   if (seconds !== undefined) return seconds
   throw new UserError(
-    `--since must be a duration such as 7d, or a time such as yesterday, 2026-10-03 or 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
+    `${flag} must be a duration such as 7d, or a time such as yesterday, 2026-10-03 or 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
   )
+}
+
+/** Parses `--until`. A day is part of the time. @returns Unix seconds. */
+export function parsePastEnd(text: string, nowSeconds: number): number {
+  return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }

@@ -6,9 +6,9 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
-import { selectChanges, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
-import { findConflict } from '../../../db/publish.ts'
+import { findConflicts } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
 import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
@@ -63,17 +63,18 @@ async function findPendingConflicts(
 ): Promise<string[]> {
   const changed = applyChanges(catalog, changes)
   const planIds = changes.map(({ planId }) => planId)
-  const warnings: string[] = []
-  for (const { id, actor } of await selectPublications(db, { planIds, states: pendingStates })) {
-    if (id === ownId) continue
-    const conflicts = mergeChanges(changed, await selectChanges(db, id, planIds)).flatMap((merge) => merge.conflicts)
+  const pending = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
+  const ids = pending.map(({ id }) => id)
+  const changesById = await selectChangesOf(db, ids, planIds)
+  const known = await findConflicts(db, ids)
+  return pending.flatMap(({ id, actor, planCount }) => {
+    const conflicts = mergeChanges(changed, changesById.get(id) ?? []).flatMap((merge) => merge.conflicts)
     // One that conflicts already was told before.
-    if (conflicts.length === 0 || (await findConflict(db, id)) !== undefined) continue
-    warnings.push(
-      `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}. The later one of both will conflict.`,
-    )
-  }
-  return warnings
+    if (conflicts.length === 0 || known.has(id)) return []
+    const which = `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}.`
+    const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
+    return `${which} The later one of both will conflict, and none of its plans will change: ${counts}.`
+  })
 }
 
 export interface DoubtInput {

@@ -3,7 +3,8 @@ import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
 import { selectPublications } from '../../../db/publication-queries.ts'
-import { findConflict } from '../../../db/publish.ts'
+import { findConflicts } from '../../../db/publish.ts'
+import { openStates } from '../../../db/schema.ts'
 import { hashStoredPlans } from '../../../db/stage-publication.ts'
 import { findCloudflareError, isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
@@ -204,10 +205,7 @@ async function checkRecord({ db }: Store): Promise<Finding[]> {
 
 /** Checks the publications that are not published yet. */
 async function checkPublications({ db, target }: Store): Promise<Finding[]> {
-  const [now, open] = await Promise.all([
-    selectNowSeconds(db),
-    selectPublications(db, { states: ['scheduled', 'waiting', 'conflicted'] }),
-  ])
+  const [now, open] = await Promise.all([selectNowSeconds(db), selectPublications(db, { states: openStates })])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
@@ -216,11 +214,10 @@ async function checkPublications({ db, target }: Store): Promise<Finding[]> {
     : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
-  const clashing: { id: number; reason: string }[] = []
-  for (const { id } of [...scheduled, ...waiting]) {
-    const reason = await findConflict(db, id)
-    if (reason !== undefined) clashing.push({ id, reason })
-  }
+  const clashing = await findConflicts(
+    db,
+    [...scheduled, ...waiting].map(({ id }) => id),
+  )
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
@@ -230,8 +227,8 @@ async function checkPublications({ db, target }: Store): Promise<Finding[]> {
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
     ),
-    ...clashing.map(
-      ({ id, reason }) =>
+    ...[...clashing].map(
+      ([id, reason]) =>
         `Publication ${id} will conflict: ${reason}. Cancel it, and make its change again: ${command('cancel', id)}`,
     ),
     ...conflicted.map(

@@ -1,9 +1,12 @@
 // What a transcript can't show of ops catalog: questions, progress, JSON, spreadsheets, and thousands of plans.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { formatCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
+import { parseCsv } from '../../../../src/ops/core/files/csv-file.ts'
+import { showCell } from '../../../../src/ops/core/files/plan-cells.ts'
+import { parseXlsx } from '../../../../src/ops/core/files/xlsx-file.ts'
+import { decodeText } from '../../../../src/ops/store/text-encoding.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
@@ -11,6 +14,7 @@ import { formatDifference } from '../../../../src/ops/commands/catalog/publicati
 import type { CommandContext } from '../../../../src/ops/commands/frame/command-context.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { publishPlans, spreadTimes } from '../../../support/publish-plans.ts'
+import { createFolder } from '../../../support/temporary-folder.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openBindingStore } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
@@ -44,6 +48,13 @@ const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<u
 const readJson = async (words: string, terminal?: Terminal) => JSON.parse((await ops(words, terminal)).stdout)
 const importPlans = (plans: CatalogPlan[], flags = '', terminal: Terminal = {}) =>
   ops(`catalog import -${flags}`, { stdin: formatCatalog(plans), ...terminal })
+/** Runs the commands of a test in an empty folder. */
+async function useFolder(): Promise<string> {
+  const folder = await createFolder()
+  vi.stubEnv('INIT_CWD', folder)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  return folder
+}
 const exportPlans = async () => (await readJson('catalog export')).plans
 
 test('a difference says each change once, as people write it', () => {
@@ -116,15 +127,55 @@ test('100,000 defects are a few lines', async () => {
   expect(stderr.split('\n').length).toBeLessThan(50)
 })
 
-test('the log shows the latest ten publications, and --json all', async () => {
+test('the log shows the latest ten publications, and all with a filter or --json, in a bounded number of queries', async () => {
   for (let hint = 0; hint < 10; hint++) await ops(`plan set cash hint=${hint}`)
-  const { stdout, stderr } = await ops('catalog log --plan cash')
+  for (let hint = 0; hint < 10; hint++) await ops(`plan set plan-2 hint=${hint} --at 2100-01-01T00:00Z`)
+  await ops('plan set plan-2 hint=New')
+  const { stdout, stderr } = await ops('catalog log')
   expect([stdout.split('\n').length, stderr]).toEqual([
     12,
-    'Earlier publications that are not shown: 1. --json lists all.\n',
+    'The last 10 of 22. For all: --since, --output or --json.\n',
   ])
   const all = await readJson('catalog log --plan cash --json')
   expect([all.length, all[1].change.fields]).toEqual([11, { hint: { from: '7', to: '8' } }])
+  for (const [filter, count] of [
+    ['--plan cash', 11],
+    ['--since 1d', 22],
+    ['--pending', 10],
+  ] as const) {
+    let queries = 0
+    const DB = interceptD1(bindings().DB, async (call) => (queries++, call()))
+    const withStore: CommandContext['withStore'] = (target, work) =>
+      work(openBindingStore({ ...bindings(), DB }, target))
+    const log = await runCommand(['catalog', 'log', ...filter.split(' ')], { withStore })
+    expect([log.stdout.split('\n').length, log.stderr]).toEqual([count + 2, ''])
+    expect(queries).toBeLessThanOrEqual(3)
+  }
+})
+
+test('the log is written into a spreadsheet, in which no text is a formula', async () => {
+  const folder = await useFolder()
+  await ops('plan set cash hint=New --note =1+1')
+  for (const file of ['log.csv', 'log.xlsx']) {
+    expect(await ops(`catalog log --plan cash --output ${file}`)).toEqual(printed(`Wrote 2 entries to ${file}.\n`))
+  }
+  const csv = parseCsv(decodeText(await readFile(join(folder, 'log.csv'))))
+  const xlsx = await parseXlsx(await readFile(join(folder, 'log.xlsx')))
+  const [entry] = await readJson('catalog log --plan cash --json')
+  for (const { sheets, note } of [
+    { ...csv, note: "'=1+1" },
+    { ...xlsx, note: '=1+1' },
+  ]) {
+    const [names, newest] = sheets[0]?.rows ?? []
+    const cells = Object.fromEntries((names ?? []).map((name, index) => [showCell(name), showCell(newest?.[index])]))
+    expect(cells).toMatchObject({
+      note,
+      createdAt: entry.createdAt,
+      id: '2',
+      change: expect.stringContaining('→ "New"'),
+    })
+  }
+  expect((await ops('catalog log --output log.json')).code).toBe(2)
 })
 
 test('an import asks before it changes or removes plans of a deployed environment, after the facts', async () => {
@@ -223,12 +274,7 @@ test('a redo is made, also when another operator closes its case first', async (
 })
 
 test('an export has the format of its name and of the past, and import and update read it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-  vi.stubEnv('INIT_CWD', folder)
-  onTestFinished(async () => {
-    vi.unstubAllEnvs()
-    await rm(folder, { recursive: true })
-  })
+  const folder = await useFolder()
   await spreadTimes(bindings().DB)
   await ops('plan close cash --public-note Full.')
   await ops('catalog undo 2')

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { closePlan, openPlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { endAsConflicted, publishPending, selectDue } from '../../../../src/db/publish.ts'
+import { pendingStates } from '../../../../src/db/schema.ts'
 import { deleteAbandoned } from '../../../../src/db/stage-publication.ts'
 import { findDoubts } from '../../../../src/ops/core/rules/plausibility.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
@@ -59,13 +60,14 @@ describe('the log', () => {
     expect(await listPublications(store, { plan: 'cash' })).toHaveLength(3)
   })
 
-  test('since a time lists what was made, approved or decided since', async () => {
+  test('of a time lists what was made, approved or decided in it', async () => {
     const { id } = await close('cash', careful, nextMinute())
     const expectLast = async (column: string, seconds: number) => {
       await env.DB.prepare(`update publications set ${column} = ? where id = ?`).bind(seconds, id).run()
       await env.DB.prepare('update publications set created_at = 1, decided_at = 1 where id <> ?').bind(id).run()
-      expect(await listPublications(store, { since: seconds })).toMatchObject([{ id }])
+      expect(await listPublications(store, { since: seconds, until: seconds })).toMatchObject([{ id }])
       expect(await listPublications(store, { since: seconds + 1 })).toEqual([])
+      expect(await listPublications(store, { since: seconds - 1, until: seconds - 1 })).toEqual([])
     }
     await expectLast('created_at', 100)
     await approvePublication(careful, id, boris)
@@ -135,7 +137,9 @@ describe('a publication at a time', () => {
     const scheduled = await close('cash', store, dueAt)
     expect(scheduled).toMatchObject({ state: 'scheduled', dueAt })
     expect(await listPlans(store)).toEqual([cash, gold])
-    expect(await listPublications(store, { onlyPending: true })).toMatchObject([{ id: scheduled.id, conflict: null }])
+    expect(await listPublications(store, { states: pendingStates })).toMatchObject([
+      { id: scheduled.id, conflict: null },
+    ])
     expect(await cancelPublication(store, scheduled.id, boris)).toMatchObject({
       state: 'cancelled',
       decidedBy: boris.actor,
@@ -167,14 +171,14 @@ describe('a change that a pending publication will conflict with', () => {
     const { id } = await close('cash', store, nextMinute())
     const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
     expect(await readWarnings('cash', paused)).toEqual([
-      `The pending publication ${id} by ${amina.actor} changes the same: nonInvestableNote of cash. The later one of both will conflict.`,
+      `The pending publication ${id} by ${amina.actor} changes the same: nonInvestableNote of cash. The later one of both will conflict, and none of its plans will change: 1 in publication ${id}, 1 in this one.`,
     ])
     expect(await readWarnings('cash', paused, id)).toEqual([])
     expect(await readWarnings('cash', { hint: 'New' })).toEqual([])
     expect(await readWarnings('gold', paused)).toEqual([])
     await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
     const willConflict = 'others changed nonInvestableNote of cash'
-    expect(await listPublications(store, { onlyPending: true })).toMatchObject([{ id, willConflict }])
+    expect(await listPublications(store, { states: pendingStates })).toMatchObject([{ id, willConflict }])
   })
 })
 

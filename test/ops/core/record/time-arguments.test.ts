@@ -1,5 +1,11 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { formatLocalTime, parseDueTime, parsePast, parseTime } from '../../../../src/ops/core/record/time-arguments.ts'
+import {
+  formatLocalTime,
+  parseDueTime,
+  parsePast,
+  parsePastEnd,
+  parseTime,
+} from '../../../../src/ops/core/record/time-arguments.ts'
 
 const noon = Date.UTC(2026, 9, 3, 12) / 1000
 /** In Nairobi, the next day has begun. */
@@ -68,6 +74,15 @@ it.each([
   ['0', noon],
 ])('reads the past %s', (text, seconds) => {
   expect(parsePast(text, noon)).toBe(seconds)
+})
+
+it.each([
+  ['2026-10-03', noon + 9 * 3600 - 1],
+  ['yesterday', noon - 15 * 3600 - 1],
+  ['2026-10-03 12:00Z', noon],
+  ['7d', noon - 7 * 86_400],
+])('reads the end %s, which a day is part of', (text, seconds) => {
+  expect(parsePastEnd(text, noon)).toBe(seconds)
 })
 
 it.each(['7', '7w', '2026-02-30', '2026-10-3', ''])('refuses %j as the past', (text) => {

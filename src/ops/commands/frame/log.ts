@@ -1,0 +1,42 @@
+// What the logs of the catalog, of partners and of keys have in common.
+import { writeOutput } from '../../store/write-output.ts'
+import type { Output } from './run.ts'
+
+/** A log without a filter shows people as many entries: the latest. */
+const maxShown = 10
+
+interface Log {
+  /** Each entry as JSON, the latest first. */
+  data: readonly Record<string, unknown>[]
+  /** The entries as people see them, and in a file: by default, as JSON. */
+  table: readonly object[]
+  sheet?: readonly Record<string, unknown>[]
+  /** Whether the entries were asked for by time, plan and the like. */
+  isFiltered: boolean
+  none: string
+}
+
+/** @param file to write all entries into. */
+export async function printLog(
+  { data, table, sheet = data, isFiltered, none }: Log,
+  file: string | undefined,
+): Promise<Output> {
+  if (file !== undefined) {
+    const { formatLogFile } = await import('../../core/files/log-file.ts')
+    await writeOutput(file, await formatLogFile(sheet, file))
+    return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${file}.\n` }
+  }
+  const shown = isFiltered ? table : table.slice(0, maxShown)
+  const cut = `The last ${maxShown} of ${data.length}. For all: --since, --output or --json.`
+  const note = data.length === 0 ? none : shown.length < data.length ? cut : undefined
+  return { data, text: dropEmptyColumns(shown), note }
+}
+
+const isFilled = (value: unknown) => value !== null && value !== undefined && value !== ''
+
+function dropEmptyColumns(rows: readonly object[]): object[] {
+  const filled = new Set(
+    rows.flatMap((row) => Object.entries(row).flatMap(([name, value]) => (isFilled(value) ? name : []))),
+  )
+  return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => filled.has(name))))
+}
