@@ -1,6 +1,7 @@
 // npm run bench: compares the Worker as deployed with bare Workers, side by side in one workerd. README.md explains the figures.
 import { parseArgs } from 'node:util'
-import { formatLatency, formatMemory, formatOutage, formatRatios } from './bench-report.ts'
+import { computeCosts } from './cost.ts'
+import { formatCosts, formatLatency, formatLoads, formatMemory, formatOutage, formatRatios } from './bench-report.ts'
 import { startBench } from './bench-setup.ts'
 import { prepareComparisons } from './comparisons.ts'
 import { isTooManyTrips, measureLatency } from './measure-latency.ts'
@@ -33,9 +34,10 @@ try {
 } finally {
   await bench.stop()
 }
-if ('latency'.includes(flags.only)) {
+if ('latency'.includes(flags.only) || flags.only === 'cost') {
   const latency = await measureLatency(bundle, note)
   print(formatLatency(latency))
+  if (flags.only === 'cost') print(`${formatCosts(computeCosts(latency))}\n${formatLoads()}`)
   if (latency.some(isTooManyTrips)) process.exitCode = 1
 }
 if ('readers'.includes(flags.only)) {
