@@ -42,7 +42,7 @@ test('every environment has the settings of the top level', () => {
   for (const env of environments) expect(readComparable(env)).toEqual(local)
   expect(local).toMatchObject({
     triggers: { crons: ['* * * * *'] },
-    limits: { cpu_ms: 1000 },
+    limits: { cpu_ms: 3500 },
     d1_databases: [{ binding: 'DB' }],
     kv_namespaces: [{ binding: 'CATALOG_CACHE' }],
     version_metadata: { binding: 'VERSION' },
