@@ -1,5 +1,5 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import { and, asc, gt, isNotNull, lte, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { and, asc, gt, isNotNull, lte, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError } from './database.ts'
@@ -52,13 +52,19 @@ export async function selectCatalogOrigin(db: OperatorDatabase): Promise<Catalog
 }
 
 /** Selects the newest revision up to a number: 0 for none. A revision is at least the Unix millisecond of its publication. */
-export async function selectRevisionUpTo(db: OperatorDatabase, max: number): Promise<number> {
+export async function selectRevisionUpTo(db: OperatorDatabase, limit: number): Promise<number> {
   const { revision } = publications
   const [newest] = await db
     .select({ revision: sql<number>`coalesce(max(${revision}), 0)` })
     .from(publications)
-    .where(lte(revision, max))
+    .where(lte(revision, limit))
   return newest?.revision ?? 0
+}
+
+/** Selects the highest ID that a plan ever had, also a staged one: 0 for none. */
+export async function selectHighestPlanId(db: OperatorDatabase): Promise<number> {
+  const [row] = await db.select({ highest: max(planVersions.planId) }).from(planVersions)
+  return row?.highest ?? 0
 }
 
 /** Selects the IDs of the plans that ever had this identifier, or of the plan with this ID, if it was ever changed. */

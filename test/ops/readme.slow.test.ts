@@ -1,5 +1,5 @@
 // An operator's story: every command of src/ops/README.md, in its order, as typed.
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { listFlags } from '../../src/ops/commands/frame/shared-flags.ts'
@@ -23,8 +23,6 @@ interface Line {
   words: string[]
   /** Whether the shell would read a file with the secret that was printed last. */
   isFed: boolean
-  /** Where the shell would write the output. */
-  output: string | undefined
 }
 
 /** Reads the commands of the page, as a shell would. Each story works on an environment and in a folder of its own. */
@@ -35,15 +33,9 @@ async function readLines(): Promise<Line[]> {
     .map(([, text = '']) => text.replace(' --remote --env production', ''))
     .filter((text) => !text.startsWith('<noun>'))
     .map((text) => {
-      const [input = '', output] = text.split(' > ')
-      const [command = '', file] = input.split(' < ')
+      const [command = '', file] = text.split(' < ')
       const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
-      const here = (word: string) => word.replace('/tmp/', `${folder}/`)
-      return {
-        words: words.map(here),
-        isFed: file !== undefined,
-        output: output === undefined ? undefined : here(output),
-      }
+      return { words: words.map((word) => word.replace('/tmp/', `${folder}/`)), isFed: file !== undefined }
     })
 }
 
@@ -52,7 +44,7 @@ type Run = (words: string[], terminal?: Terminal) => ReturnType<typeof runComman
 async function runStory(run: Run): Promise<string[]> {
   const lines = await readLines()
   let secret = ''
-  for (const { words: typed, isFed, output } of lines) {
+  for (const { words: typed, isFed } of lines) {
     // What the page leaves to the reader: a past time, the number of the latest publication, and the partner of a secret.
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
     const [latest] = JSON.parse((await run(['catalog', 'log', '--json'])).stdout)
@@ -64,7 +56,6 @@ async function runStory(run: Run): Promise<string[]> {
     const words = typed.map(replace)
     const { code, stdout, stderr } = await run(words, isFed ? { stdin: secret } : {})
     expect([words.join(' '), code, code === 0 ? '' : stderr]).toEqual([words.join(' '), 0, ''])
-    if (output !== undefined) await writeFile(output, stdout)
     secret = new RegExp(clientSecretPattern).exec(stdout)?.[0] ?? secret
   }
   return lines.map(({ words }) => words.slice(0, 2).join(' '))

@@ -9,6 +9,13 @@ import { findReason } from './system-error.ts'
 /** The mode of a file that only its owner may read. */
 export const ownerOnly = 0o600
 
+/** @throws UserError when there is a file, which somebody may have edited. */
+export async function refuseExisting(file: string): Promise<void> {
+  const found = await stat(resolveFile(file)).catch(() => undefined)
+  if (!found?.isFile()) return
+  throw new UserError(`There is a file ${abbreviate(file)} already. Choose another name, or add --force to replace it.`)
+}
+
 /**
  * Replaces a file completely, or leaves it as it is: also that of a link. Anything else, such as /dev/stdout, is written to.
  * @param file a path, relative to the folder in which the user typed `npm run`.

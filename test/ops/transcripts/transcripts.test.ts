@@ -41,7 +41,11 @@ describe.each(names)('%s', (name) => {
   test('is what the commands print', async () => {
     await recordMigrations(bindings())
     const played = await replay(transcript, {
-      files: { 'plans.json': JSON.stringify({ plans }), 'added.json': JSON.stringify({ plans: [added] }) },
+      files: {
+        'plans.json': JSON.stringify({ plans }),
+        'added.json': JSON.stringify({ plans: [added] }),
+        'taken.json': JSON.stringify({ plans: [{ ...added, id: 1 }] }),
+      },
       variables: {},
       withStore: (target, work) => {
         const config = { CATALOG_APPROVAL: target.env === 'production' ? 'required' : 'off', PBKDF2_ITERATIONS: 1 }

@@ -32,7 +32,7 @@ import {
 } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../core/record/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
-import { writeOutput } from '../../store/write-output.ts'
+import { refuseExisting, writeOutput } from '../../store/write-output.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
@@ -123,11 +123,13 @@ export const catalog = {
       at: { ...timeFlag, help: 'as it was then, such as yesterday, "2026-10-03 12:00" or -2h; now by default' },
       output: {
         value: '<file>',
-        help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
+        help: 'the file to write: .xlsx, .csv or .json; JSON on standard output by default',
       },
+      force: { help: 'replace the file if there is one' },
     },
-    async run({ for: purpose, at, output }, { store }) {
+    async run({ for: purpose, at, output, force }, { store }) {
       const format = chooseExportFormat(output, purpose)
+      if (output !== undefined && !force) await refuseExisting(output)
       const file = await readCatalogFile(store, at)
       const content = await formatCatalogFile(file, format, purpose)
       if (output === undefined) return { text: String(content) }

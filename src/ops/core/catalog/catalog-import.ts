@@ -8,7 +8,13 @@ import { fillOlderPlan } from '../files/older-plan.ts'
 import { comparePlans } from '../changes/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../files/plan-table.ts'
-import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../../db/catalog-queries.ts'
+import {
+  selectCatalog,
+  selectCatalogAt,
+  selectHighestPlanId,
+  selectRevisionUpTo,
+  type CatalogOrigin,
+} from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
@@ -49,7 +55,8 @@ export async function readCatalog(input: CatalogInput, { db }: Store): Promise<C
   const result = input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
   if (result.kind !== 'invalid') return result
   const { defects, places } = result
-  const strangers = findStrangers([...places.keys()], (await selectCatalog(db)).plans, places)
+  const [catalog, highestId] = await Promise.all([selectCatalog(db), selectHighestPlanId(db)])
+  const strangers = findStrangers([...places.keys()], catalog.plans, highestId, places)
   throw refuseDefects([...defects, ...strangers], nothingImported)
 }
 
@@ -114,7 +121,9 @@ async function prepareMerge(
   }
   const put = merged.flatMap(({ after }) => after ?? [])
   const untouched = excludePlans(before, merged)
-  checkResult(put, untouched, before)
+  const strangers = findStrangers(put, before, await selectHighestPlanId(db))
+  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
+  checkConsistency([...untouched, ...put], nothingImported)
 
   const changes = listChanged(merged, before)
   return {
@@ -166,13 +175,6 @@ function refuseConflicts(conflicts: readonly FieldConflict[], authors: readonly 
     'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
     nothingImported,
   ])
-}
-
-/** @throws UserError when a plan takes the ID or identifier of another one, or the catalog would contradict itself. */
-function checkResult(put: Plans, untouched: Plans, before: Plans): void {
-  const strangers = findStrangers(put, before)
-  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
-  checkConsistency([...untouched, ...put], nothingImported)
 }
 
 function excludePlans(catalog: Plans, merged: readonly MergedChange[]): CatalogPlan[] {

@@ -206,16 +206,21 @@ function findDifferences(plans: Plans, places: Places): Defect[] {
   )
 }
 
-/** Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both. */
-export function findStrangers(plans: Plans, catalog: Plans, places: Places = new Map()): Defect[] {
+/**
+ * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.
+ * @param highestId that a plan ever had: a new plan is offered a higher one.
+ */
+export function findStrangers(plans: Plans, catalog: Plans, highestId: number, places: Places = new Map()): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
-  const fix = 'A plan keeps both. To begin anew, first import { "plans": [] } with --prune.'
+  let freeId = plans.reduce((highest, { id }) => Math.max(highest, id), highestId)
   return plans.flatMap((plan): Defect[] => {
     const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
     if (id === plan.id && owner === plan.identifier) return []
-    const expected = id === plan.id ? 'an id that no other plan of the catalog has' : `${id}, its id in the catalog`
+    const place = { ...placeOf(plan, places), field: 'id' }
     const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
-    return [{ place: { ...placeOf(plan, places), field: 'id' }, expected, found, fix }]
+    if (id !== plan.id) return [{ place, expected: `${id}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
+    const fix = `No plan ever had the id ${++freeId}: a new plan can take it.`
+    return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
   })
 }

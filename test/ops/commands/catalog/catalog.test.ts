@@ -1,5 +1,6 @@
 // What a transcript can't show of ops catalog: questions, progress, JSON, spreadsheets, and thousands of plans.
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { formatCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
@@ -285,7 +286,9 @@ test('an export has the format of its name and of the past, and import and updat
   expect(stdout).toBe(formatCatalog(before, origin))
   for (const file of ['plans.json', 'plans.csv', 'plans.xlsx']) {
     await writeFile(join(folder, file), 'old')
-    expect(await ops(`catalog export --output ${file}`)).toEqual(printed(`Wrote 3 plans to ${file}.\n`))
+    expect((await ops(`catalog export --output ${file}`)).code).toBe(2)
+    expect(await readFile(join(folder, file), 'utf8')).toBe('old')
+    expect(await ops(`catalog export --force --output ${file}`)).toEqual(printed(`Wrote 3 plans to ${file}.\n`))
     for (const verb of file.endsWith('json') ? ['import'] : ['import', 'update']) {
       expect(await readJson(`catalog ${verb} ${file} --dry-run --json`)).toMatchObject({ unchanged: 3, isMerged: true })
     }

@@ -64,18 +64,20 @@ describe('an import', () => {
   test('keeps a plan’s identifier and ID together', async () => {
     await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
     const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
-    const fix = 'A plan keeps both. To begin anew, first import { "plans": [] } with --prune.'
     const odd = { ...makePlan({ id: 5 }), currency: 'x' }
     await expect(read(formatCatalog([...plans, odd]))).rejects.toThrow(
       /^Plan "plan-5": currency: .*\nPlan "three" \(number 1\): id: .*\nPlan "two" \(number 2\): id: /,
     )
     await expect(prepareImport(store, { plans })).rejects.toThrow(
       new UserError([
-        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". ${fix}`,
-        `Plan "two": id: expected 2, its id in the catalog; found 4. ${fix}`,
+        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". No plan ever had the id 5: a new plan can take it.`,
+        `Plan "two": id: expected 2, its id in the catalog; found 4. A plan keeps its id.`,
         nothingImported,
       ]),
     )
+    // Another operator is about to publish it.
+    await env.DB.prepare('insert into plan_versions (publication_id, plan_id) values (99, 41)').run()
+    await expect(prepareImport(store, { plans })).rejects.toThrow(/ ever had the id 42: /)
   })
 
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
