@@ -16,13 +16,18 @@ export interface CatalogOrigin {
   revision: number
 }
 
-/** Selects the whole catalog in ascending order of ID, in pages, between which nobody may publish. */
+const maxRepetitions = 3
+
+/** Selects the whole catalog in ascending order of ID, in pages: again when somebody published between them. */
 export async function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
-  const origin = await selectCatalogOrigin(db)
-  const plans = await selectPlans(db, isNotSuperseded)
-  const { revision } = await selectCatalogOrigin(db)
-  if (revision !== origin.revision) throw new StorageError('The catalog changed while it was read. Try again.')
-  return { origin, plans }
+  let origin = await selectCatalogOrigin(db)
+  for (let repetition = 0; repetition <= maxRepetitions; repetition++) {
+    const plans = await selectPlans(db, isNotSuperseded)
+    const next = await selectCatalogOrigin(db)
+    if (next.revision === origin.revision) return { origin, plans }
+    origin = next
+  }
+  throw new StorageError('The catalog changes again and again while it is read. Try again.')
 }
 
 /** @param name the plan's identifier or ID. */

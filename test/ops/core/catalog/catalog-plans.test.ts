@@ -108,19 +108,19 @@ describe('a plan that was added, changed, removed and added again', () => {
   })
 })
 
-test('a publication between two pages of an export stops it', async () => {
+test('a catalog that others change between two of its pages is read again, up to three times', async () => {
   const many = Array.from({ length: 160 }, (_, index) => makePlan({ id: index + 1 }))
   await importPlans(many)
-  const renamed = many.map((plan) => ({ ...plan, name: 'New' }))
-  let isInterrupted = false
-  const interrupted = interceptD1(env.DB, async (call, { params: [lastId] }) => {
-    if (!isInterrupted && lastId === 150) {
-      isInterrupted = true
-      await importPlans(renamed)
-    }
-    return call()
-  })
-  const exported = readCatalogFile({ ...store, db: openOperatorDatabase(interrupted) })
-  await expect(exported).rejects.toThrow('The catalog changed while it was read. Try again.')
-  expect((await readCatalogFile(store)).plans).toEqual(renamed)
+  const readInterrupted = async (times: number) => {
+    let rest = times
+    const interrupted = interceptD1(env.DB, async (call, { params: [lastId] }) => {
+      if (lastId === 150 && rest-- > 0) await setFields(store, 'plan-1', [`hint=${times} ${rest}`], request)
+      return call()
+    })
+    return readCatalogFile({ ...store, db: openOperatorDatabase(interrupted) })
+  }
+  const read = await readInterrupted(3)
+  expect(read).toEqual(await readCatalogFile(store))
+  expect(read.plans[0]?.hint).toBe('3 0')
+  await expect(readInterrupted(4)).rejects.toThrow('The catalog changes again and again while it is read. Try again.')
 })
