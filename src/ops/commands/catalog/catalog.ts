@@ -13,6 +13,7 @@ import {
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import { foldFindings } from '../../core/rules/plan-rules.ts'
 import {
+  describeOwners,
   findPlanChange,
   isPending,
   listPublications,
@@ -177,15 +178,15 @@ export const catalog = {
     json: 'an array of all of them, the latest first',
     async run({ plan, since, until, pending, output }, { store }) {
       const states = pending ? openStates : undefined
-      const entries = (await listPublications(store, { plan, since, until, states })).map(
-        ({ changes: [change], ...row }) => ({ row, change: change && compareChange(change) }),
-      )
+      const listed = await listPublications(store, { plan, since, until, states })
+      const entries = listed.map(({ changes: [change], ...row }) => ({ row, change: change && compareChange(change) }))
       const log = {
         data: entries.map(({ row, change }) => Object.assign(rowToJson(row), change && { change })),
         table: entries.map(({ row, change }) => toLogRow(row, change)),
         sheet: entries.map(({ row, change }) =>
           Object.assign(rowToJson(row), change && { change: describeChange(change) }),
         ),
+        notes: describeOwners(listed.flatMap(({ changes: [change], ...row }) => (change ? [{ row, change }] : []))),
         isFiltered: [plan, since, until, states].some((filter) => filter !== undefined),
         none: 'No publication matches.',
       }

@@ -13,12 +13,14 @@ interface Log {
   sheet?: readonly Record<string, unknown>[]
   /** Whether the entries were asked for by time, plan and the like. */
   isFiltered: boolean
+  /** What people have to know beside the entries. */
+  notes?: readonly string[]
   none: string
 }
 
 /** @param file to write all entries into. */
 export async function printLog(
-  { data, table, sheet = data, isFiltered, none }: Log,
+  { data, table, sheet = data, isFiltered, notes = [], none }: Log,
   file: string | undefined,
 ): Promise<Output> {
   if (file !== undefined) {
@@ -27,8 +29,11 @@ export async function printLog(
     return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${file}.\n` }
   }
   const shown = isFiltered ? table : table.slice(0, maxShown)
-  const cut = `The last ${maxShown} of ${data.length}. For all: --since, --output or --json.`
-  const note = data.length === 0 ? none : shown.length < data.length ? cut : undefined
+  const cut =
+    shown.length === table.length
+      ? []
+      : [`The last ${maxShown} of ${data.length}. For all: --since, --output or --json.`]
+  const note = data.length === 0 ? none : [...notes, ...cut].join('\n') || undefined
   return { data, text: dropEmptyColumns(shown), note }
 }
 

@@ -9,10 +9,12 @@ import {
   selectCatalogOrigin,
   selectCatalogPlan,
   selectIdentifiers,
+  selectRecordedPlanIds,
   selectRevisionUpTo,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChangesOf } from '../../../db/publication-queries.ts'
+import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
+import { pendingStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
@@ -90,12 +92,29 @@ export async function suggestPlan({ db }: Store, name: string): Promise<string |
   return suggestName(name, await selectIdentifiers(db))
 }
 
+/** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */
+async function describeLaunch({ db, target }: Store, name: string): Promise<string | undefined> {
+  const planIds = await selectRecordedPlanIds(db, name)
+  const pending = await selectPublications(db, { planIds, states: pendingStates })
+  for (const { id, dueAt } of pending.toReversed()) {
+    const changes = await selectChanges(db, id, planIds)
+    if (!changes.some(({ before, after }) => before === null && after !== null)) continue
+    const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+    const show = describeCommand(target, 'catalog', 'show', String(id), '--plan', name)
+    return `There is no plan ${abbreviate(name)} yet: publication ${id} adds it ${when}, and it can be changed from then on. See: ${show}`
+  }
+  return undefined
+}
+
 /** @throws UserError when there is no such plan, or was none then. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   const plan = await selectPlan(store, name, atSeconds)
   if (plan) return plan
-  const [when, noun] = atSeconds === undefined ? ['', 'plan'] : [` at ${formatLocalTime(atSeconds)}`, 'catalog']
-  const see = describeCommand(store.target, noun, noun === 'plan' ? 'list' : 'log')
-  const fix = (await suggestPlan(store, name)) ?? `See: ${see}`
-  throw new UserError(`There is no plan ${abbreviate(name)}${when}. ${fix}`)
+  const suggestion = await suggestPlan(store, name)
+  const see = (...words: string[]) => suggestion ?? `See: ${describeCommand(store.target, ...words)}`
+  if (atSeconds === undefined) {
+    const launch = await describeLaunch(store, name)
+    throw new UserError(launch ?? `There is no plan ${abbreviate(name)}. ${see('plan', 'list')}`)
+  }
+  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
 }
