@@ -6,8 +6,14 @@ import type { MemoryRow } from './measure-memory.ts'
 import type { OutageRow } from './measure-outage.ts'
 import { isMissed, type RatioRow } from './measure-ratios.ts'
 
+function formatRows(rows: readonly object[]): string {
+  return formatTable(rows)
+    .map((piece) => (typeof piece === 'string' ? piece : piece.text))
+    .join('')
+}
+
 export function formatRatios(rows: readonly RatioRow[]): string {
-  return formatTable(
+  return formatRows(
     rows.map((row) => ({
       WHAT: row.name,
       'REQUESTS/S': String(Math.round(row.app.requestsPerSecond)),
@@ -22,7 +28,7 @@ export function formatRatios(rows: readonly RatioRow[]): string {
 }
 
 export function formatLatency(rows: readonly LatencyRow[]): string {
-  return formatTable(
+  return formatRows(
     rows.map((row) => ({
       LATENCY: row.situation,
       MEDIAN: `${Math.round(row.medianMs)} ms`,
@@ -36,7 +42,7 @@ export function formatLatency(rows: readonly LatencyRow[]): string {
 
 export function formatMemory(rows: readonly MemoryRow[]): string {
   const formatMegabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
-  return formatTable(
+  return formatRows(
     rows.map(({ situation, listBytes, bufferBytes, heapBytes, refused }) => ({
       MEMORY: situation,
       'LISTS, ONCE EACH': formatMegabytes(listBytes),
@@ -48,7 +54,7 @@ export function formatMemory(rows: readonly MemoryRow[]): string {
 }
 
 export function formatOutage(rows: readonly OutageRow[]): string {
-  return formatTable(
+  return formatRows(
     rows.map(({ situation, requests, d1Queries, p50Ms, p99Ms }) => ({
       OUTAGE: situation,
       REQUESTS: String(requests),

@@ -5,7 +5,7 @@ import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { escapeOutput } from '../terminal/io.ts'
+import { escapeOutput, type SafeIo } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import type { CommandContext } from './frame/command-context.ts'
 import { footer, groups, help, nouns, verbs } from './ops.ts'
@@ -41,7 +41,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
   const root = new Command('ops').exitOverride().configureOutput({
     // Written at once below: a reader such as `| head` may close the pipe after the first write.
     writeOut: (text) => void (page += text),
-    writeErr: (text) => void io.stderr.write(text),
+    writeErr: (text) => void io.stderr.write({ style: 'red', text }),
     // The same output with and without a terminal.
     getOutHelpWidth: () => 100,
     getErrHelpWidth: () => 100,
@@ -62,7 +62,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     }
     const isMistake = error instanceof Error && mistakes.has(error.name)
     const bug = error instanceof Error ? error.stack : String(error)
-    io.stderr.write(`${isMistake ? error.message : `A bug: ${bug}`}\n`)
+    io.stderr.write({ style: 'red', text: isMistake ? error.message : `A bug: ${bug}` }, '\n')
     return isMistake ? 2 : 1
   }
 }
@@ -155,7 +155,7 @@ function readValues(command: Command, { args = {}, refusesWords }: Verb): Values
   return { ...command.opts<Values>(), ...Object.fromEntries(words) }
 }
 
-async function runVerb(verb: Verb, values: Values, context: CommandContext): Promise<ExitCode> {
+async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values
   // A dry run changes nothing, so it needs no author.
@@ -168,7 +168,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext): Pro
     const output = await verb.run(values as never, { ...run, store, attribution } as never)
     if (output) run.print(output)
     if (output?.findings === undefined) return 0
-    run.warn(output.findings)
+    context.io.stderr.write({ style: 'red', text: output.findings }, '\n')
     return 3
   }
   return verb.store === undefined ? run.withStore(target, start) : start()

@@ -1,11 +1,33 @@
 // A file, a database or an argument may hold control characters, which a terminal acts on.
+import { styleText } from 'node:util'
+
+export type Style = 'red' | 'yellow' | 'green'
+/** A text, or one that terminals show in a color. */
+export type Piece = string | { style: Style; text: string }
 
 /** The terminal, or whatever is in its place. A test passes its own. */
 export interface Io {
   stdin: AsyncIterable<Uint8Array | string, void> & { isTTY?: boolean }
-  /** Columns are those of a terminal. */
-  stdout: { write(text: string): unknown; columns?: number | undefined }
-  stderr: { write(text: string): unknown; isTTY?: boolean | undefined }
+  stdout: Stream
+  stderr: Stream
+}
+
+/** Columns and colors are those of a terminal. Node's `hasColors` respects NO_COLOR. */
+interface Stream {
+  write(text: string): unknown
+  isTTY?: boolean | undefined
+  columns?: number | undefined
+  hasColors?(): boolean
+}
+
+/** Streams for data. */
+export interface SafeIo extends Io {
+  stdout: SafeStream
+  stderr: SafeStream
+}
+
+interface SafeStream extends Stream {
+  write(...pieces: readonly Piece[]): unknown
 }
 
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
@@ -13,12 +35,20 @@ const unsafeInData = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?
 const unsafeInMessages = /[^\P{C}\t\n]/gu
 
 /** Escapes control characters in the output of commands, but not tabs and ends of lines. In JSON the escapes mean the same. */
-export function escapeOutput({ stdin, stdout, stderr }: Io): Io {
-  return {
-    stdin,
-    stdout: { columns: stdout.columns, write: (text) => stdout.write(text.replaceAll(unsafeInData, escape)) },
-    stderr: { isTTY: stderr.isTTY, write: (text) => stderr.write(text.replaceAll(unsafeInMessages, escape)) },
+export function escapeOutput({ stdin, stdout, stderr }: Io): SafeIo {
+  return { stdin, stdout: escapeStream(stdout, unsafeInData), stderr: escapeStream(stderr, unsafeInMessages) }
+}
+
+/** Colors come after the escapes, so that no data can write its own. */
+function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
+  const hasColors = stream.hasColors?.() ?? false
+  const format = (piece: Piece): string => {
+    if (typeof piece === 'string') return piece.replaceAll(unsafe, escape)
+    const text = format(piece.text)
+    return hasColors ? styleText(piece.style, text, { validateStream: false }) : text
   }
+  const { isTTY, columns } = stream
+  return { isTTY, columns, write: (...pieces) => stream.write(pieces.map(format).join('')) }
 }
 
 function escape(character: string): string {

@@ -1,49 +1,85 @@
+import measureText from 'fast-string-truncated-width'
+import { wrapAnsi } from 'fast-wrap-ansi'
 import { readPath } from '../../json.ts'
+import { paintCell } from './colors.ts'
+import type { Piece } from './io.ts'
 
-const gap = '  '
-/** No text is broken into lines that are narrower. */
-const minWidth = 12
+const gap = 2
+const minTextWidth = 12
+const minWordWidth = 24
+/** The columns whose texts continue on the next line: others are cut. */
+const wrapped: ReadonlySet<string> = new Set(['FINDING'])
 
 /**
  * Formats columns below the names of the first row's fields: `shortName` is `SHORT NAME`.
- * @param maxWidth of the terminal: a wider table breaks the text of one column between words. When that isn't enough, it has a line
- * for each field instead.
+ * @param maxWidth of the terminal: a wider table has shorter texts. When that isn't enough, it has a line for each field instead.
  */
-export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
-  if (rows[0] === undefined) return ''
+export function formatTable(rows: readonly object[], maxWidth = Infinity): Piece[] {
+  if (rows[0] === undefined) return []
   const names = Object.keys(rows[0])
   const headings = names.map((name) => name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&').toUpperCase())
   const lines = rows.map((row) => names.map((name) => formatCell(readPath(row, name))))
   const columns = headings.map((heading, column) => [heading, ...lines.map((cells) => cells[column] ?? '')])
-  const widths = columns.map(measureLongest)
-  const excess = widths.reduce((sum, width) => sum + gap.length + width, -gap.length) - maxWidth
-  if (excess > 0) {
-    const words = columns.map((cells) => measureLongest(cells.flatMap((cell) => cell.split(' '))))
-    const broken = words.findLastIndex((word, column) => (widths[column] ?? 0) - excess >= Math.max(word, minWidth))
-    if (broken === -1) return lines.map((cells) => formatRow(headings, cells)).join('\n')
-    widths[broken] = (widths[broken] ?? 0) - excess
+  const widths = fitColumns(columns, maxWidth)
+  if (widths === undefined) return [lines.map((cells) => formatRow(headings, cells)).join('\n')]
+  return [headings, ...lines].flatMap((cells) => {
+    const parts = cells.map((cell, column) => fitCell(cell, widths[column] ?? 0, wrapped.has(headings[column] ?? '')))
+    const height = Math.max(...parts.map((part) => part.length))
+    return Array.from({ length: height }, (_, line) => {
+      const texts = parts.map((part) => part[line] ?? '')
+      return formatLine(texts, widths, headings)
+    }).flat()
+  })
+}
+
+/** @returns the widths, or undefined when the columns can't be made as narrow. */
+function fitColumns(columns: readonly string[][], maxWidth: number): number[] | undefined {
+  const widths = columns.map((cells) => cells.reduce((width, cell) => Math.max(width, measure(cell)), 0))
+  const limits = columns.map(([heading = '', ...cells]) => {
+    // One word is an identifier or a time, which are pasted. An address is not.
+    const isText = cells.some((cell) => /[ @]/.test(cell))
+    return { isText, min: Math.max(isText ? minTextWidth : minWordWidth, heading.length) }
+  })
+  const findWidest = (isText: boolean) => {
+    const spare = widths.map((width, column) => {
+      const limit = limits[column]
+      return limit?.isText === isText && width > limit.min ? width : 0
+    })
+    const widest = Math.max(...spare)
+    return widest === 0 ? undefined : spare.indexOf(widest)
   }
-  return [headings, ...lines].flatMap((cells) => breakCells(cells, widths)).join('')
+  for (let excess = widths.reduce((sum, width) => sum + gap + width, -gap) - maxWidth; excess > 0; excess--) {
+    const widest = findWidest(true) ?? findWidest(false)
+    if (widest === undefined) return undefined
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  return widths
+}
+
+/** @returns the lines of a cell. */
+function fitCell(cell: string, width: number, isWrapped: boolean): string[] {
+  if (isWrapped) return wrapAnsi(cell, width, { hard: true }).split('\n')
+  const { truncated, index } = measureText(cell, { limit: width, ellipsis: '…' })
+  return [truncated ? `${cell.slice(0, index).trimEnd()}…` : cell]
+}
+
+function formatLine(cells: readonly string[], widths: readonly number[], headings: readonly string[]): Piece[] {
+  const last = cells.findLastIndex((cell) => cell !== '')
+  const pieces = cells.slice(0, last + 1).flatMap((cell, column) => {
+    const padding = column === last ? 0 : (widths[column] ?? 0) - measure(cell) + gap
+    return [paintCell(headings[column] ?? '', cell), ' '.repeat(padding)]
+  })
+  return [...pieces, '\n']
+}
+
+function measure(text: string): number {
+  return measureText(text).width
 }
 
 /** Formats a row as a line for each field that has a value. */
 function formatRow(headings: readonly string[], cells: readonly string[]): string {
   const pairs = cells.map((cell, column): [string, string] => [headings[column] ?? '', cell])
   return formatPairs(pairs.filter(([, cell]) => cell !== ''))
-}
-
-function measureLongest(texts: readonly string[]): number {
-  return texts.reduce((length, text) => Math.max(length, text.length), 0)
-}
-
-/** @returns the lines of one row. */
-function breakCells(cells: readonly string[], widths: readonly number[]): string[] {
-  const broken = cells.map((cell, column) => cell.match(new RegExp(`.{1,${widths[column]}}(?: |$)`, 'g')) ?? [])
-  const height = Math.max(...broken.map((parts) => parts.length))
-  return Array.from({ length: height }, (_, line) => {
-    const padded = broken.map((parts, column) => (parts[line] ?? '').trimEnd().padEnd(widths[column] ?? 0))
-    return `${padded.join(gap).trimEnd()}\n`
-  })
 }
 
 function formatCell(value: unknown): string {

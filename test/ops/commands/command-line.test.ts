@@ -104,6 +104,12 @@ test('a bug is exit code 1, with its stack', async () => {
   expect(stderr).toMatch(/^A bug: Error: unexpected\n +at /)
 })
 
+test('an error is red on a terminal with colors, but not the data in it', async () => {
+  const error = failWith(new UserError('no plan \u001b[0m\u001b[2J'))
+  const { stderr } = await runCommand(['partner', 'list'], error, { hasColors: true })
+  expect(stderr).toBe('\u001b[31mno plan \\u001b[0m\\u001b[2J\u001b[39m\n')
+})
+
 test('control characters in an argument are escaped, so that a terminal does not act on them', async () => {
   const { stderr } = await runCommand(['partner', 'list'], failWith(new UserError('no \u001b[31mred\nnext')))
   expect(stderr).toBe('no \\u001b[31mred\nnext\n')

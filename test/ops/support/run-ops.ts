@@ -8,6 +8,8 @@ export interface Terminal {
   stdin?: string | Uint8Array
   /** Whether stdin and stderr are a terminal. */
   isTTY?: boolean
+  /** Whether stdout and stderr show colors. */
+  hasColors?: boolean
 }
 
 /** @returns every verb with its words. */
@@ -24,7 +26,7 @@ export async function listVerbs(): Promise<[words: string, verb: Verb][]> {
 export async function runCommand(
   args: readonly string[],
   overrides: Partial<Omit<CommandContext, 'io' | 'argv'>> = {},
-  { stdin = '', isTTY = false }: Terminal = {},
+  { stdin = '', isTTY = false, hasColors = false }: Terminal = {},
 ) {
   let [stdout, stderr] = ['', '']
   async function* read() {
@@ -32,8 +34,8 @@ export async function runCommand(
   }
   const io = {
     stdin: Object.assign(read(), { isTTY }),
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text), isTTY },
+    stdout: { write: (text: string) => (stdout += text), hasColors: () => hasColors },
+    stderr: { write: (text: string) => (stderr += text), isTTY, hasColors: () => hasColors },
   }
   const context = createCommandContext(io, args)
   const findActor = () => Promise.resolve('tester@example.com')

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { paintLines } from '../../../src/ops/terminal/colors.ts'
 import { escapeOutput, type Io } from '../../../src/ops/terminal/io.ts'
 
 async function* readNothing() {}
@@ -17,6 +18,28 @@ function write(text: string): string[] {
 test('escapes control characters in every output, and leaves tabs and line feeds', () => {
   expect(write('a\u009b31m\u0085\t\n')).toEqual(['a\\u009b31m\\u0085\t\n', 'a\\u009b31m\\u0085\t\n'])
   expect(write('\r\u001b[K')).toEqual(['\\u000d\\u001b[K', '\\u000d\\u001b[K'])
+})
+
+test.each([
+  ['+ red\u001b[0m: new\n', '\u001b[32m+ red\\u001b[0m: new\n\u001b[39m'],
+  ['Warning: \u009b2J\nnext\n', '\u001b[33mWarning: \\u009b2J\n\u001b[39mnext\n'],
+  ['~ gold: name "a" → "- b"\n', '~ gold: name "a" → "- b"\n'],
+])('each stream has colors by itself, and data has none: %j', (text, colored) => {
+  const written: string[] = []
+  const stream = { write: (part: string) => written.push(part) }
+  const terminal = { ...stream, hasColors: () => true }
+  const pipe = { ...stream, hasColors: () => false }
+  const [plain = ''] = write(text)
+  for (const [stdout, stderr] of [
+    [terminal, pipe],
+    [pipe, terminal],
+    [stream, terminal],
+  ] as const) {
+    const io = escapeOutput({ stdin: readNothing(), stdout, stderr })
+    io.stdout.write(...paintLines(text))
+    io.stderr.write(...paintLines(text))
+  }
+  expect(written).toEqual([colored, plain, plain, colored, plain, colored])
 })
 
 test('data keeps invisible characters and ends of lines, which messages show', () => {

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
+import { escapeOutput, type Piece } from '../../../src/ops/terminal/io.ts'
 import { formatTable } from '../../../src/ops/terminal/table.ts'
+
+function print(pieces: readonly Piece[], hasColors = false): string {
+  let printed = ''
+  const stream = { write: (text: string) => (printed += text), hasColors: () => hasColors }
+  escapeOutput({ stdin: (async function* () {})(), stdout: stream, stderr: stream }).stdout.write(...pieces)
+  return printed
+}
 
 const rows = [
   { number: 1, by: 'amina@example.com', note: 'Figures of November, checked against the fact sheets by two people' },
@@ -7,33 +15,45 @@ const rows = [
 ]
 const identifier = 'x'.repeat(100)
 
-test('a table that is wider than the terminal breaks one column between words', () => {
-  expect(formatTable(rows, 60)).toBe(`NUMBER  BY                 NOTE
-1       amina@example.com  Figures of November, checked
-                           against the fact sheets by two
-                           people
-12      ben@example.com
-`)
-  expect(formatTable(rows).split('\n')).toHaveLength(4)
-})
-
-test('a column between others is broken when the last one is too narrow', () => {
-  const plans = [{ id: 1, minimum: '10000 KES, 100 USD', open: true }, { id: 2 }]
-  expect(formatTable(plans, 24)).toBe(`ID  MINIMUM         OPEN
-1   10000 KES, 100  yes
-    USD
-2
-`)
+test.each([
+  [
+    'the widest text of several words is cut',
+    rows,
+    60,
+    4,
+    '1       amina@example.com  Figures of November, checked aga…',
+  ],
+  ['one word is cut last', [{ identifier, in: 'KE UG' }], 40, 3, `${'x'.repeat(32)}…  KE UG`],
+  [
+    'a wide character has two columns',
+    [{ name: '東京の 投資信託 インデックス', country: 'KE' }],
+    23,
+    3,
+    '東京の 投資信…  KE',
+  ],
+  [
+    'a finding continues on the next line',
+    [{ level: 'error', finding: 'The return of gold jumps from 1 to 99.' }],
+    30,
+    4,
+    'error  The return of gold\n       jumps from 1 to 99.',
+  ],
+])('on a terminal, %s', (_, wide, width, lines, row) => {
+  const printed = print(formatTable(wide, width))
+  expect(printed).toContain(`${row}\n`)
+  expect(printed.split('\n')).toHaveLength(lines)
+  expect(print(formatTable(wide))).not.toContain('…')
 })
 
 test.each([
   [rows.toReversed(), 20, 'NUMBER  12\nBY      ben@example.com\n\nNUMBER  1\nBY      amina@example.com\n'],
-  [
-    [{ identifier, in: 'KE' }, { identifier: 'gold' }],
-    60,
-    `IDENTIFIER  ${identifier}\nIN          KE\n\nIDENTIFIER  gold\n`,
-  ],
-  [[{ clientId: 'a', clientSecret: 'y'.repeat(40) }], 40, `CLIENT ID      a\nCLIENT SECRET  ${'y'.repeat(40)}\n`],
-])('a table that can’t be made as narrow as the terminal has a line for each field', (wide, width, start) => {
-  expect(formatTable(wide, width).startsWith(start)).toBe(true)
+  [[{ identifier, in: 'KE' }, { in: '' }], 24, `IDENTIFIER  ${identifier}\nIN          KE\n`],
+])('a table that can’t be made as narrow as the terminal has a line for each field (%#)', (wide, width, start) => {
+  expect(print(formatTable(wide, width)).startsWith(start)).toBe(true)
+})
+
+test('a state has a color, and only in its column', () => {
+  const table = formatTable([{ state: 'conflicted', note: 'conflicted' }])
+  expect(print(table)).toBe('STATE       NOTE\nconflicted  conflicted\n')
+  expect(print(table, true)).toBe('STATE       NOTE\n\u001b[31mconflicted\u001b[39m  conflicted\n')
 })

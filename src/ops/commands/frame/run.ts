@@ -1,6 +1,8 @@
 // What a verb gets besides its input. It prints and asks.
 import { describePlace, type Target } from '../../shared/target.ts'
 import { confirm } from '../../terminal/confirm.ts'
+import { paintLines } from '../../terminal/colors.ts'
+import type { Piece, SafeIo } from '../../terminal/io.ts'
 import { formatFields, formatTable } from '../../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
@@ -16,6 +18,7 @@ export interface Output {
 }
 
 export interface Run extends CommandContext {
+  io: SafeIo
   target: Target
   /** Prints lines for people on stdout: nothing with --json. */
   report: (...lines: string[]) => void
@@ -42,12 +45,16 @@ interface Manner {
 /** On a terminal, a command that works on a store for this long without a word says that it does. */
 const patienceMs = 1000
 
-export function createRun(context: CommandContext, target: Target, { isJson, isSure, isChange }: Manner): Run {
+export function createRun(
+  context: CommandContext & { io: SafeIo },
+  target: Target,
+  { isJson, isSure, isChange }: Manner,
+): Run {
   const { stdout, stderr } = context.io
   let patience: NodeJS.Timeout | undefined
-  const write = (stream: typeof stderr, text: string) => {
+  const write = (stream: typeof stderr, ...pieces: readonly Piece[]) => {
     clearTimeout(patience)
-    stream.write(text)
+    stream.write(...pieces)
   }
   return {
     ...context,
@@ -56,13 +63,13 @@ export function createRun(context: CommandContext, target: Target, { isJson, isS
       if (stderr.isTTY) patience = setTimeout(() => stderr.write('Working …\n'), patienceMs)
       return context.withStore(place, work).finally(() => clearTimeout(patience))
     },
-    report: (...lines) => isJson || write(stdout, toLines(lines)),
-    warn: (...lines) => write(stderr, toLines(lines)),
+    report: (...lines) => isJson || write(stdout, ...toLines(lines)),
+    warn: (...lines) => write(stderr, ...toLines(lines)),
     print: ({ data, text, note }) => {
       if (isJson) return write(stdout, `${JSON.stringify(data)}\n`)
       const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
       const place = isChange ? `${describePlace(target)} ` : ''
-      write(stdout, isSentence ? `${place}${text}` : formatText(text ?? data, stdout.columns || Infinity))
+      write(stdout, ...(isSentence ? [`${place}${text}`] : formatText(text ?? data, stdout.columns || Infinity)))
       const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
       if (said !== undefined) write(stderr, `${said}\n`)
     },
@@ -73,12 +80,12 @@ export function createRun(context: CommandContext, target: Target, { isJson, isS
   }
 }
 
-function toLines(lines: readonly string[]): string {
-  return lines.map((line) => `${line}\n`).join('')
+function toLines(lines: readonly string[]): Piece[] {
+  return paintLines(lines.map((line) => `${line}\n`).join(''))
 }
 
-function formatText(content: unknown, columns: number): string {
-  if (typeof content === 'string') return content
+function formatText(content: unknown, columns: number): Piece[] {
+  if (typeof content === 'string') return paintLines(content)
   if (Array.isArray(content)) return formatTable(content, columns)
-  return typeof content === 'object' && content !== null ? formatFields(content) : ''
+  return typeof content === 'object' && content !== null ? [formatFields(content)] : []
 }

@@ -1,0 +1,35 @@
+// What has a color on a terminal.
+import type { Piece, Style } from './io.ts'
+
+/** How lines start: in a difference, in warnings, and in the results of checks. */
+const starts: readonly (readonly [start: string, style: Style])[] = [
+  ['+ ', 'green'],
+  ['- ', 'red'],
+  ['Warning: ', 'yellow'],
+  ['warning  ', 'yellow'],
+  ['problem  ', 'red'],
+  ['FAIL  ', 'red'],
+]
+
+export function paintLines(text: string): Piece[] {
+  return text.split(/(?<=\n)/).map((line) => {
+    const [, style] = starts.find(([start]) => line.startsWith(start)) ?? []
+    return style ? { style, text: line } : line
+  })
+}
+
+const cells: Readonly<Record<string, Style>> = {
+  'LEVEL error': 'red',
+  'LEVEL warning': 'yellow',
+  'STATE conflicted': 'red',
+  'STATE scheduled': 'yellow',
+  'STATE waiting': 'yellow',
+  'STATUS closed': 'red',
+  'STATUS suspended': 'red',
+}
+
+/** Paints a state in a table. */
+export function paintCell(heading: string, cell: string): Piece {
+  const style = cells[`${heading} ${cell}`]
+  return style ? { style, text: cell } : cell
+}
