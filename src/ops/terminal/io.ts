@@ -45,7 +45,8 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   const format = (piece: Piece): string => {
     if (typeof piece === 'string') return piece.replaceAll(unsafe, escape)
     const text = format(piece.text)
-    return hasColors ? styleText(piece.style, text, { validateStream: false }) : text
+    if (!hasColors) return text
+    return text.replaceAll(/.+/g, (line) => styleText(piece.style, line, { validateStream: false }))
   }
   const { isTTY, columns } = stream
   return { isTTY, columns, write: (...pieces) => stream.write(pieces.map(format).join('')) }

@@ -21,8 +21,8 @@ test('escapes control characters in every output, and leaves tabs and line feeds
 })
 
 test.each([
-  ['+ red\u001b[0m: new\n', '\u001b[32m+ red\\u001b[0m: new\n\u001b[39m'],
-  ['Warning: \u009b2J\nnext\n', '\u001b[33mWarning: \\u009b2J\n\u001b[39mnext\n'],
+  ['+ red\u001b[0m: new\n', '\u001b[32m+ red\\u001b[0m: new\u001b[39m\n'],
+  ['Warning: \u009b2J\nnext\n', '\u001b[33mWarning: \\u009b2J\u001b[39m\nnext\n'],
   ['~ gold: name "a" → "- b"\n', '~ gold: name "a" → "- b"\n'],
 ])('each stream has colors by itself, and data has none: %j', (text, colored) => {
   const written: string[] = []
