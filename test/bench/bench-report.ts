@@ -67,7 +67,7 @@ export function formatOutage(rows: readonly OutageRow[]): string {
 
 export function formatCosts(rows: readonly CostRow[]): string {
   const format = (dollars: number) => `$${dollars.toFixed(2)}`
-  return formatTable(
+  return formatRows(
     rows.map(({ lists, dollars: { requests, cpu, kv, d1, log } }) => ({
       'A MILLION LISTS': lists,
       REQUESTS: format(requests),
@@ -82,7 +82,7 @@ export function formatCosts(rows: readonly CostRow[]): string {
 
 /** The loads of D1 that DEPLOY.md names. */
 export function formatLoads(): string {
-  return formatTable(
+  return formatRows(
     [
       [300, 100, 1],
       [300, 1000, 1],

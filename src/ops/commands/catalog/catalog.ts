@@ -20,7 +20,7 @@ import {
   openStates,
   readPublication,
 } from '../../core/publications/publication-log.ts'
-import { prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
+import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
 import {
   approvePublication,
   cancelPublication,
@@ -233,22 +233,17 @@ export const catalog = {
 
   redo: verb({
     ...recordVerb,
-    help: 'make a conflicted or overdue publication again: its values replace those of others',
+    help: 'make a publication again that conflicted, or before it does: its values replace those of others, at its time',
     example: 'catalog redo 12',
-    flags: { dryRun },
-    async run({ number: id, ...input }, run) {
-      const prepared = await prepareRedo(run.store, id)
+    flags: { dryRun, exceptChanged: { help: 'leave the plans with a field that others changed, and name them' } },
+    async run({ number: id, exceptChanged, at, ...input }, run) {
+      const { dueAt, undoneId, ...prepared } = await prepareRedo(run.store, id, { exceptChanged })
       const effect = `Publication ${id} will be made again.`
-      const output = await publishShown(prepared, input, run, { effect })
+      const question = { effect, ...(undoneId !== undefined && { undoneId }) }
+      const output = await publishShown(prepared, { ...input, at: at ?? dueAt }, run, question)
       const made = output.data.publication
-      const note = `Made again as publication ${made?.id}.`
-      if (made) {
-        await cancelPublication(run.store, id, { ...run.attribution, note }).catch((error: unknown) => {
-          // Others closed the case first. It was made again all the same.
-          if (!(error instanceof UserError)) throw error
-          run.warn(error.message)
-        })
-      }
+      const ahead = made === null ? undefined : await endRedone(run.store, id, made, run.attribution)
+      if (ahead !== undefined) run.warn(ahead)
       return output
     },
   }),

@@ -1,4 +1,4 @@
-// Taking a publication back, and making one again that conflicted or is overdue: both are merged with the catalog of now, by field.
+// Taking a publication back, and making one again that conflicted or is pending: both are merged with the catalog of now, by field.
 import { isSameJson, nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../files/older-plan.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
@@ -8,14 +8,18 @@ import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
 import { checkConsistency } from '../changes/defects.ts'
+import type { Attribution } from '../record/attribution.ts'
 import { findPlanChange } from './publication-log.ts'
 import {
+  cancelPublication,
   findPublication,
+  isOpen,
   nothingChanged,
   refuseState,
   type CatalogChange,
   type PlanChange,
   type PreparedChange,
+  type Publication,
 } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -58,21 +62,73 @@ export async function prepareUndo(
   return { ...prepared, notes, warnings: [] }
 }
 
+export interface Redo extends PreparedChange {
+  /** Unix seconds: its own time, if that is still to come. */
+  dueAt: number | undefined
+  undoneId: number | undefined
+}
+
 /**
- * Computes a publication again that conflicted or is overdue, from the catalog of now: its own values replace those of others.
- * @throws UserError when it is neither.
+ * Computes a publication again that conflicted, or is pending, from the catalog of now: its own values replace those of others.
+ * @param exceptChanged leaves the plans with a field that others changed as they are.
+ * @throws UserError when it has ended, or nothing of it is left to publish.
  */
-export async function prepareRedo(store: Store, id: number): Promise<PreparedChange> {
+export async function prepareRedo(
+  store: Store,
+  id: number,
+  { exceptChanged = false }: Pick<UndoChoice, 'exceptChanged'> = {},
+): Promise<Redo> {
   const row = await findPublication(store, id)
-  const isDue = row.state === 'scheduled' && (row.dueAt ?? 0) <= (await selectNowSeconds(store.db))
-  if (row.state !== 'conflicted' && !isDue) throw refuseState(row, 'did not conflict, and is not overdue')
-  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), false)
+  if (!isOpen(row)) throw refuseState(row, 'can’t be made again')
+  const isAhead = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
+  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), exceptChanged)
+  const names = nameConflicts(conflicts)
   if (prepared.changes.length === 0) {
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
-    throw new UserError(`The catalog has all values of publication ${id} already. To close its case: ${cancel}`)
+    const why =
+      conflicts.length === 0
+        ? `The catalog has all values of publication ${id} already.`
+        : `Others changed ${names}, and nothing else of publication ${id} is left.`
+    throw new UserError(`${why} To close its case: ${cancel}`)
   }
-  const warnings = conflicts.length === 0 ? [] : [`It replaces what others changed: ${nameConflicts(conflicts)}.`]
-  return { ...prepared, notes: [], warnings }
+  const [note, warning] = [`It leaves what others changed: ${names}.`, `It replaces what others changed: ${names}.`]
+  const isNamed = conflicts.length > 0
+  return {
+    ...prepared,
+    dueAt: isAhead && row.dueAt !== null ? row.dueAt : undefined,
+    undoneId: row.undoneId ?? undefined,
+    notes: isNamed && exceptChanged ? [note] : [],
+    warnings: isNamed && !exceptChanged ? [warning] : [],
+  }
+}
+
+/**
+ * Ends a publication that was made again. The schedule or others may be ahead: when they published it, the new one is cancelled.
+ * @returns what the operator must know of that.
+ */
+export async function endRedone(
+  store: Store,
+  id: number,
+  made: Pick<Publication, 'id' | 'state'>,
+  attribution: Attribution,
+): Promise<string | undefined> {
+  const refusal = await tryToCancel(store, id, { ...attribution, note: `Made again as publication ${made.id}.` })
+  const { state } = await findPublication(store, id)
+  if (refusal === undefined || made.state === 'published' || state === 'cancelled') return refusal
+  const note = `Publication ${id} was published meanwhile.`
+  const stays = await tryToCancel(store, made.id, { ...attribution, note })
+  return stays ?? `${note} So publication ${made.id} is cancelled.`
+}
+
+/** @returns why it can't be cancelled. */
+async function tryToCancel(store: Store, id: number, attribution: Attribution): Promise<string | undefined> {
+  try {
+    await cancelPublication(store, id, attribution)
+    return undefined
+  } catch (error) {
+    if (error instanceof UserError) return error.message
+    throw error
+  }
 }
 
 /** @param isLeaving whether plans with a conflict are left out. */

@@ -16,6 +16,7 @@ import {
   type Decision,
   type PublishOutcome,
 } from '../../../db/publish.ts'
+import { openStates } from '../../../db/schema.ts'
 import { stagePublication, storeChange, type NewPublication } from '../../../db/stage-publication.ts'
 import { makeChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
@@ -254,13 +255,18 @@ export async function cancelPublication(
 ): Promise<PublicationRow> {
   const problem = 'can’t be cancelled'
   const open = await findPublication(store, publicationId)
-  if (!['waiting', 'scheduled', 'conflicted'].includes(open.state)) throw refuseState(open, problem)
+  if (!isOpen(open)) throw refuseState(open, problem)
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
   const row = await settle(store, publicationId, cancel, isCancelled)
   if (row === undefined) throw refuseState(await findPublication(store, publicationId), problem)
   return row
+}
+
+/** Whether somebody may still publish it, make it again or cancel it. */
+export function isOpen({ state }: PublicationRow): boolean {
+  return openStates.some((open) => open === state)
 }
 
 export function refuseState({ id, state, decidedBy }: PublicationRow, problem: string): UserError {

@@ -229,7 +229,7 @@ async function checkPublications({ db, target }: Store): Promise<Finding[]> {
     ),
     ...[...clashing].map(
       ([id, reason]) =>
-        `Publication ${id} will conflict: ${reason}. Cancel it, and make its change again: ${command('cancel', id)}`,
+        `Publication ${id} will conflict: ${reason}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
     ),
     ...conflicted.map(
       ({ id, conflict }) =>

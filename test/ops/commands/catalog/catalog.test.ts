@@ -1,6 +1,5 @@
 // What a transcript can't show of ops catalog: questions, progress, JSON, spreadsheets, and thousands of plans.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { formatCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
@@ -10,6 +9,7 @@ import { parseXlsx } from '../../../../src/ops/core/files/xlsx-file.ts'
 import { decodeText } from '../../../../src/ops/store/text-encoding.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
+import { publishDue } from '../../../../src/worker/publish-due.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { formatDifference } from '../../../../src/ops/commands/catalog/publication-output.ts'
 import type { CommandContext } from '../../../../src/ops/commands/frame/command-context.ts'
@@ -263,15 +263,81 @@ test('a redo is made, also when another operator closes its case first', async (
   await bindings()
     .DB.prepare(`update publications set state = 'conflicted', conflict = 'x', decided_by = 'schedule' where id = 2`)
     .run()
+  const { code, stdout, stderr } = await runAround('catalog redo 2 --json', 2, () => ops('catalog cancel 2 --as chidi'))
+  expect(JSON.parse(stdout).publication).toMatchObject({ id: 3, state: 'scheduled' })
+  expect([code, stderr]).toEqual([0, 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n'])
+})
+
+/** Runs a command, and `act` before its change of publications with this number. */
+async function runAround(words: string, number: number, act: () => Promise<unknown>) {
   let changes = 0
   const DB = interceptD1(bindings().DB, async (call, { sql }) => {
-    if (/update "?publications/i.test(sql) && ++changes === 2) await ops('catalog cancel 2 --as chidi')
+    if (/update "?publications/i.test(sql) && ++changes === number) await act()
     return call()
   })
   const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore({ ...bindings(), DB }, target))
-  const { code, stdout, stderr } = await runCommand(['catalog', 'redo', '2', '--json'], { withStore })
-  expect(JSON.parse(stdout).publication).toMatchObject({ id: 3, state: 'published' })
-  expect([code, stderr]).toEqual([0, 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n'])
+  return runCommand(words.split(' '), { withStore })
+}
+
+/** The time of a publication comes. */
+async function runSchedule(id: number): Promise<void> {
+  await bindings().DB.prepare(`update publications set due_at = 60 where id = ?`).bind(id).run()
+  await publishDue(bindings().DB, undefined)
+}
+
+const dueAt = '2100-01-01T00:00:00Z'
+const scheduleTenors = () =>
+  importPlans(
+    before.map((plan) => ({ ...plan, tenor: 'New' })),
+    ` --at ${dueAt}`,
+  )
+const readTenors = async () => (await exportPlans()).map(({ tenor }: CatalogPlan) => tenor)
+const readPending = () => readJson('catalog log --pending --json')
+
+test('a redo before its time leaves what a colleague fixed, and keeps the time unless --at names another', async () => {
+  await scheduleTenors()
+  await ops('plan set cash tenor=Fixed')
+  expect((await ops('catalog redo 2 --except-changed')).stderr).toBe(
+    'Note: It leaves what others changed: tenor of cash.\n',
+  )
+  expect(await readPending()).toMatchObject([{ id: 4, planCount: 2, dueAt }])
+  const later = '2101-01-01T00:00:00Z'
+  await ops(`catalog redo 4 --at ${later}`)
+  expect(await readPending()).toMatchObject([{ id: 5, dueAt: later }])
+  await runSchedule(5)
+  expect(await readTenors()).toEqual(['Fixed', 'New', 'New'])
+  expect((await ops('catalog redo 5')).stderr).toContain('can’t be made again: it is published.')
+})
+
+test.each([
+  ['is published', 1, '', 'published', 'Publication 2 was published meanwhile. So publication 3 is cancelled.\n'],
+  ['is published', 2, '', 'published', 'Publication 2 was published meanwhile. So publication 3 is cancelled.\n'],
+  ['conflicts', 1, 'tenor=Fixed', 'cancelled', 'Note: It leaves what others changed: tenor of cash.\n'],
+  ['conflicts', 2, 'tenor=Fixed', 'cancelled', 'Note: It leaves what others changed: tenor of cash.\n'],
+])(
+  'a publication that %s while it is made again has its effect once: before change %i',
+  async (_, number, fix, state, said) => {
+    await scheduleTenors()
+    if (fix) await ops(`plan set cash ${fix}`)
+    const { stderr } = await runAround('catalog redo 2 --except-changed', number, () => runSchedule(2))
+    expect([stderr, (await readJson('catalog show 2 --json')).state]).toEqual([said, state])
+    const [made, ...others] = await readPending()
+    expect([made?.id, others]).toEqual([fix ? 4 : undefined, []])
+    if (made) await runSchedule(made.id)
+    expect(await readTenors()).toEqual([fix ? 'Fixed' : 'New', 'New', 'New'])
+  },
+)
+
+test('an overdue publication is made again now, also when the schedule runs meanwhile', async () => {
+  for (const number of [1, 2]) {
+    const id = Number((await scheduleTenors()).stdout.match(/Publication (\d+)/)?.[1])
+    await bindings().DB.prepare('update publications set due_at = 60 where id = ?').bind(id).run()
+    const { code } = await runAround(`catalog redo ${id}`, number, () => runSchedule(id))
+    // The schedule first: the operator is told to try again, and then that it is published.
+    expect(code).toBe(number === 1 ? 2 : 0)
+    expect([await readTenors(), await readPending()]).toEqual([['New', 'New', 'New'], []])
+    await importPlans(before)
+  }
 })
 
 test('an export has the format of its name and of the past, and import and update read it', async () => {

@@ -75,7 +75,7 @@ test('a pending new plan conflicts, and is made again with the field', async () 
   const [{ id }] = JSON.parse(await ops('catalog log --pending --json'))
   expect(await ops('catalog log --pending')).toContain('its plans have other fields than the catalog')
   await pending.db.run(
-    sql`update publications set state = 'conflicted', conflict = 'x', decided_by = 'x' where id = ${id}`,
+    sql`update publications set state = 'conflicted', conflict = 'x', decided_by = 'x', due_at = 60 where id = ${id}`,
   )
   await ops(`catalog redo ${id}`)
   expect(await listFields()).toHaveLength(3)

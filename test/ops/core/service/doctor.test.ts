@@ -249,7 +249,7 @@ describe('publications', () => {
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} cancel ${doomed}$`,
+          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} redo ${doomed}; to drop it: ${command} cancel ${doomed}$`,
         ),
       ),
     ])
