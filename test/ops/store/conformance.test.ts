@@ -12,6 +12,8 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
+  selectHighestPlanId,
+  selectIdentifiers,
   selectRecordedPlanIds,
   selectRevisionUpTo,
 } from '../../../src/db/catalog-queries.ts'
@@ -291,6 +293,8 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
   const upTo = (most: number) => selectRevisionUpTo(db, most)
   expect([await upTo(60_000), await upTo(first), await upTo(4e12)]).toEqual([0, first, revision])
   expect(await selectRecordedPlanIds(db, 'plan-1')).toEqual([1])
+  expect(await selectHighestPlanId(db)).toBeGreaterThan(0)
+  expect(await selectIdentifiers(db)).toContain('plan-1')
   expect(
     await selectPlanList(d1, 'KE', { categoryId: examplePlan.category?.id ?? 0, currency: examplePlan.currency }),
   ).toMatchObject({
