@@ -45,8 +45,8 @@ const commands: TestCommand[] = [
   { words: 'catalog invalidate', catalog: small },
   { words: 'plan offer plan-1 --country RW', catalog: small },
   { words: 'plan withdraw plan-1 --country KE --yes --at 2100-01-01T00:00Z', catalog: small },
-  { words: 'plan close plan-1 --public-note Sold', catalog: small },
-  { words: 'plan close plan-1 --public-note Sold --at 2100-01-01T00:00Z', catalog: small },
+  { words: 'plan close plan-1 --yes --public-note Sold', catalog: small },
+  { words: 'plan close plan-1 --yes --public-note Sold --at 2100-01-01T00:00Z', catalog: small },
 ]
 
 beforeAll(() => {
