@@ -168,7 +168,11 @@ const rows: Row[] = [
     may: [...belowCommands, ...rooms('record'), frame, ...commandFolders],
     packages: ['commander', 'node:*'],
   },
-  { in: 'src/ops', may: ['src/api', ...rooms('service'), 'src/ops/commands', frame], packages: ['node:*'] },
+  {
+    in: 'src/ops',
+    may: ['src/api', ...rooms('service'), 'src/ops/commands', frame, 'src/ops/terminal'],
+    packages: ['node:*'],
+  },
 ]
 
 /** @returns how files of the folder name a file that they import, or a glob of how they name the files of another folder. */

@@ -1,10 +1,10 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import { and, asc, gt, isNotNull, lte, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { and, asc, count, gt, isNotNull, lte, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
-import { readAll } from './pages.ts'
+import { readAll, tellRows } from './pages.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { catalog, planVersions, publications } from './schema.ts'
 
@@ -96,6 +96,11 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL, name?: string
         .limit(limit)
     },
     (row) => row.planId,
+    tellRows(db, 'plans', async () => {
+      const newest = listNewestVersions(db, isCandidate)
+      const [all] = await db.with(newest).select({ rows: count() }).from(newest).where(isNotNull(newest.document))
+      return all?.rows ?? 0
+    }),
   )
   return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
 }

@@ -1,7 +1,7 @@
 // SQL that reads the whole database for a copy. Its tables are those that the database has, whatever the schema says.
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
-import { readPages } from './pages.ts'
+import { readPages, tellRows } from './pages.ts'
 import { changeRecord, planVersions, publications } from './schema.ts'
 
 /** The tables are STRICT, and have no column of reals or blobs. */
@@ -36,6 +36,10 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
       db.values<CopiedValue[]>(sql`
         ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${last ?? 0} order by rowid limit ${limit}`),
     ([rowid]) => Number(rowid),
+    tellRows(db, `rows of ${table}`, async () => {
+      const [all] = await db.values<[number]>(sql.raw(selectLastingRows(table, 'count(*)')))
+      return all?.[0] ?? 0
+    }),
   )
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }

@@ -1,9 +1,10 @@
 // The handle of the command line: drizzle's query builder over the local state, or over Cloudflare's HTTP API.
 import { DrizzleQueryError, type Query } from 'drizzle-orm'
+import type { Database } from './database.ts'
 import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 
 /** It also runs SQL, as a `Database`. The HTTP API takes no null and no boolean as a parameter. */
-export type OperatorDatabase = SqliteRemoteDatabase
+export type OperatorDatabase = SqliteRemoteDatabase & Pick<Database, 'hear'>
 
 /** @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
 export function createOperatorDatabase(

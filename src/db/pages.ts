@@ -1,20 +1,40 @@
 // Reading many rows in pages: D1 documents no size for an answer over HTTP.
+import type { Database } from './database.ts'
 
 /** Plans have about 2 kB, and at most some 30 kB. */
 const pageRows = 150
 
 /**
+ * Tells how far reading is, with one more query after the first of several pages.
+ * @param what such as `plans`. @param count counts all rows.
+ */
+export function tellRows({ hear }: Pick<Database, 'hear'>, what: string, count: () => PromiseLike<number>) {
+  let total: number | undefined
+  return async (rows: number) => {
+    if (!hear) return
+    total ??= await count()
+    hear(`Reading ${what}: ${rows.toLocaleString('en')} of ${total.toLocaleString('en')}`)
+  }
+}
+
+type TellRows = ReturnType<typeof tellRows>
+
+/**
  * @param readAfter reads at most `limit` rows that follow the row with a key, or the first ones.
- * @param getKey of a row.
+ * @param getKey of a row. @param tell hears how many rows were read.
  */
 export async function* readPages<Row, Key>(
   readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,
+  tell?: TellRows,
 ): AsyncGenerator<Row[]> {
   let page: Row[] = []
+  let rows = 0
   do {
     const last = page.at(-1)
     page = await readAfter(last && getKey(last), pageRows)
+    rows += page.length
+    if (page.length === pageRows) await tell?.(rows)
     yield page
   } while (page.length === pageRows)
 }
@@ -23,8 +43,9 @@ export async function* readPages<Row, Key>(
 export async function readAll<Row, Key>(
   readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,
+  tell?: TellRows,
 ): Promise<Row[]> {
   const rows: Row[] = []
-  for await (const page of readPages(readAfter, getKey)) rows.push(...page)
+  for await (const page of readPages(readAfter, getKey, tell)) rows.push(...page)
   return rows
 }

@@ -1,11 +1,11 @@
 // Reads the publications of the catalog, for the command line.
-import { and, asc, between, desc, eq, gt, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, between, count, desc, eq, gt, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { listOf } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
-import { readAll } from './pages.ts'
+import { readAll, tellRows } from './pages.ts'
 import { own, selectVersionAt } from './plan-queries.ts'
 import { planVersions, publications } from './schema.ts'
 
@@ -118,6 +118,10 @@ export async function selectChangesOf(
         .orderBy(asc(publicationId), asc(planId))
         .limit(limit),
     (row): [number, number] => [row.publicationId, row.planId],
+    tellRows(db, 'changes', async () => {
+      const [all] = await db.select({ rows: count() }).from(own).where(isWanted)
+      return all?.rows ?? 0
+    }),
   )
   const toChange = (row: (typeof rows)[number]): PlanChange => ({
     planId: row.planId,

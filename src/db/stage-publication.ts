@@ -53,7 +53,9 @@ export async function stagePublication(
 }
 
 export async function stageVersions(db: Database, id: number, versions: readonly Version[]): Promise<void> {
-  for (const json of chunk(versions.map((version) => JSON.stringify(version)))) {
+  const chunks = chunk(versions.map((version) => JSON.stringify(version)))
+  for (const [index, json] of chunks.entries()) {
+    db.hear?.(`Writing ${versions.length.toLocaleString('en')} plans: part ${index + 1} of ${chunks.length}`)
     const plan = { planId: sql`value ->> 0`, document: sql`value ->> 1`, viewableIn: sql`value ->> 2` }
     await db.run(insertVersions(id, plan, sql`from json_each(${json}) where true`))
   }

@@ -1,5 +1,6 @@
 // Runs the command line as this process.
 import { resolve } from 'node:path'
+import { createProgress } from './terminal/progress.ts'
 import { createCommandContext } from './commands/frame/command-context.ts'
 import { runCommandLine } from './commands/command-line.ts'
 
@@ -17,7 +18,9 @@ export async function runProgram(): Promise<void> {
   stderr.on('error', () => {})
 
   const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2))
-  const code = await runCommandLine(context)
+  // Elsewhere the spinner would print a line a second.
+  const isLive = stderr.isTTY && process.env['TERM'] !== 'dumb' && process.env['CI'] === undefined
+  const code = await runCommandLine({ ...context, progress: isLive ? createProgress(stderr) : undefined })
   // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
   stdout.write('', () => {
     // The error of an earlier write is emitted together with this callback.

@@ -171,7 +171,13 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
     context.io.stderr.write({ style: 'red', text: output.findings }, '\n')
     return 3
   }
-  return verb.store === undefined ? run.withStore(target, start) : start()
+  // Other programs write to the terminal by themselves.
+  if (verb.store !== 'none' && !verb.passesOn) run.progress?.show('Working')
+  try {
+    return await (verb.store === undefined ? run.withStore(target, start) : start())
+  } finally {
+    run.progress?.stop()
+  }
 }
 
 /** @throws UserError when only one of --remote and --env is given. */

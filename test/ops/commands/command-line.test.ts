@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { generateClientSecret } from '../../../src/crypto/client-secret.ts'
 import { generateKey } from '../../../src/crypto/signing-keys.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
@@ -82,20 +82,6 @@ test.each([
   ['in the configuration', new ConfigError('JWT_KEY_1 is wrong.'), 'JWT_KEY_1 is wrong.\n'],
 ])('a mistake %s is exit code 2', async (_, error, stderr) => {
   expect(await runCommand(['partner', 'list'], failWith(error))).toEqual(refused(stderr))
-})
-
-test('on a terminal, a command that takes more than a second says once that it works', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const wait = (ms: number) => ({
-    withStore: () => vi.advanceTimersByTimeAsync(ms).then(() => Promise.reject(new UserError('failed'))),
-  })
-  const list = async (ms: number, isTTY = true) => (await runCommand(['partner', 'list'], wait(ms), { isTTY })).stderr
-  expect(await list(999)).toBe('failed\n')
-  expect(await list(5000)).toBe('Working …\nfailed\n')
-  expect(await list(5000, false)).toBe('failed\n')
-  vi.advanceTimersByTime(5000)
-  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('a bug is exit code 1, with its stack', async () => {

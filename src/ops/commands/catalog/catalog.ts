@@ -281,7 +281,8 @@ interface FileInput {
   at: number | undefined
 }
 
-async function readFile({ file }: FileInput, { io }: ChangeRun) {
+async function readFile({ file }: FileInput, { io, progress }: ChangeRun) {
+  progress?.show('Reading the file')
   return parseCatalogInput(file, await readInput(file, io.stdin))
 }
 

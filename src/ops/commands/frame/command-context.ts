@@ -6,9 +6,12 @@ import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import type { Target } from '../../shared/target.ts'
 import type { Io } from '../../terminal/io.ts'
+import type { Progress } from '../../terminal/progress.ts'
 
 export interface CommandContext {
   io: Io
+  /** Undefined when stderr is no terminal. */
+  progress?: Progress | undefined
   clock: Clock
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openSecrets: (target: Target) => Promise<WorkerSecrets>

@@ -42,40 +42,37 @@ interface Manner {
   isChange: boolean
 }
 
-/** On a terminal, a command that works on a store for this long without a word says that it does. */
-const patienceMs = 1000
-
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,
   { isJson, isSure, isChange }: Manner,
 ): Run {
   const { stdout, stderr } = context.io
-  let patience: NodeJS.Timeout | undefined
-  const write = (stream: typeof stderr, ...pieces: readonly Piece[]) => {
-    clearTimeout(patience)
-    stream.write(...pieces)
-  }
+  const progress = isJson ? undefined : context.progress
   return {
     ...context,
+    progress,
     target,
-    withStore: (place, work) => {
-      if (stderr.isTTY) patience = setTimeout(() => stderr.write('Working …\n'), patienceMs)
-      return context.withStore(place, work).finally(() => clearTimeout(patience))
-    },
-    report: (...lines) => isJson || write(stdout, ...toLines(lines)),
-    warn: (...lines) => write(stderr, ...toLines(lines)),
+    withStore: (place, work) =>
+      context.withStore(place, (store) => {
+        if (progress) store.db.hear = progress.show
+        return work(store)
+      }),
+    report: (...lines) => isJson || stdout.write(...toLines(lines)),
+    warn: (...lines) => stderr.write(...toLines(lines)),
     print: ({ data, text, note }) => {
-      if (isJson) return write(stdout, `${JSON.stringify(data)}\n`)
+      if (isJson) return void stdout.write(`${JSON.stringify(data)}\n`)
       const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
       const place = isChange ? `${describePlace(target)} ` : ''
-      write(stdout, ...(isSentence ? [`${place}${text}`] : formatText(text ?? data, stdout.columns || Infinity)))
+      stdout.write(...(isSentence ? [`${place}${text}`] : formatText(text ?? data, stdout.columns || Infinity)))
       const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
-      if (said !== undefined) write(stderr, `${said}\n`)
+      if (said !== undefined) stderr.write(`${said}\n`)
     },
     confirm: async (effect, place = target) => {
-      clearTimeout(patience)
-      if (place.remote && !isSure) await confirm(context.io, place, effect)
+      if (!place.remote || isSure) return
+      progress?.stop()
+      await confirm(context.io, place, effect)
+      progress?.show('Working')
     },
   }
 }

@@ -35,25 +35,29 @@ npm run check fails.`,
   },
   store: 'none',
   async run({ env, url, allowDirty, skipCheck }, run) {
-    const { variables, clock, report, findOrigin } = run
+    const { variables, clock, report, findOrigin, progress } = run
     const target = { remote: true, env }
     const { name: worker, vars } = await readWranglerConfig(env)
     parseVariables(vars)
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
+    progress?.show('Step 1 of 4: reading the environment')
     const doubts = await examine(target, allowDirty, run)
     if (doubts.length > 0) {
       await run.confirm(`${doubts.join(' ')} Its code will replace the code that is live.`, target)
     }
     // The site names it, and the smoke test calls it.
     const origin = url ?? (await findOrigin(target))
+    if (!skipCheck) progress?.step('Step 2 of 4: npm run check')
     if (!skipCheck && !(await runProjectCheck())) {
       throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
     }
     const wayBack = describeWayBack(env, await findLiveVersion(target))
+    progress?.step('Step 3 of 4: wrangler deploy')
     const id = await deployWithWrangler(env, origin)
     if (id === undefined) throw refuseDeploy(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
+    progress?.step('Step 4 of 4: the smoke test')
     const outcome = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
     if (outcome !== 'passed') throw refuseVersion(outcome, { id, origin, wayBack })
     report(wayBack)

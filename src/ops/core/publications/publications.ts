@@ -78,6 +78,7 @@ export async function publishChange(
   const times = { dueAt: dueAt ?? null, undoneId: undoneId ?? null }
   const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
   const id = await stagePublication(store.db, publication, changes.map(storeChange))
+  store.db.hear?.('Publishing')
   if (needsApproval) return release(store, id, 'waiting')
   if (dueAt !== undefined) return release(store, id, 'scheduled')
   return checkAlive(store.target, await publishNow(store, id, attribution))

@@ -1,0 +1,52 @@
+// Says on a terminal what long work is doing, and for how long.
+import type { Writable } from 'node:stream'
+import yoctoSpinner from 'yocto-spinner'
+
+/** It is shown with the first second that ends. */
+const tickMs = 1000
+
+export type Progress = ReturnType<typeof createProgress>
+
+/** The spinner clears its line before anything else is written to the terminal. */
+export function createProgress(stream: Writable) {
+  const spinner = yoctoSpinner({ stream })
+  const startMs = performance.now()
+  let timer: NodeJS.Timeout | undefined
+  let [doing, workedMs, resumedMs] = ['', 0, 0]
+  const measureMs = () => workedMs + (timer === undefined ? 0 : performance.now() - resumedMs)
+  const describe = () => `${doing} (${formatMs(measureMs())})`
+  const tick = () => {
+    if (spinner.isSpinning) spinner.text = describe()
+    else spinner.start(describe())
+  }
+  const stop = () => {
+    workedMs = measureMs()
+    clearInterval(timer)
+    timer = undefined
+    spinner.stop()
+  }
+  return {
+    /** Ends, or makes way for a question. */
+    stop,
+    /** Begins, goes on after a question, or says more. @param text such as `Reading plans: 300 of 900`, without data. */
+    show: (text: string) => {
+      doing = text
+      if (timer === undefined) {
+        resumedMs = performance.now()
+        timer = setInterval(tick, tickMs)
+      }
+      if (spinner.isSpinning) spinner.text = describe()
+    },
+    /** Prints a line before another program writes to the terminal. */
+    step: (text: string) => {
+      stop()
+      stream.write(`${text} (after ${formatMs(performance.now() - startMs)})\n`)
+    },
+  }
+}
+
+function formatMs(ms: number): string {
+  const seconds = Math.floor(ms / 1000)
+  const minutes = Math.floor(seconds / 60)
+  return `${minutes > 0 ? `${minutes} min ` : ''}${seconds % 60} s`
+}
