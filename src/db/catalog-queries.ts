@@ -1,11 +1,12 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import { and, asc, count, gt, isNotNull, lte, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
-import { readPlan } from '../catalog/plan-document.ts'
+import { and, asc, count, gt, isNotNull, lte, max, ne, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { StorageError } from './database.ts'
+import { parseTrusted } from '../json.ts'
+import { listOf, StorageError } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll, tellRows } from './pages.ts'
-import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { catalog, planVersions, publications } from './schema.ts'
 
 /** The catalog that plans were read from. An exported file has both. */
@@ -30,18 +31,111 @@ export async function selectCatalog(db: OperatorDatabase): Promise<{ origin: Cat
   throw new StorageError('The catalog changes again and again while it is read. Try again.')
 }
 
-/** @param name the plan's identifier or ID. */
-export async function selectCatalogPlan(db: OperatorDatabase, name: string): Promise<CatalogPlan | undefined> {
-  const [plan] = await selectPlans(db, isNotSuperseded, name)
-  return plan
+/**
+ * @param name the plan's identifier or ID.
+ * @returns the plan with the revision of the catalog that it was read from.
+ */
+export async function selectCatalogPlan(
+  db: OperatorDatabase,
+  name: string,
+): Promise<{ plan: CatalogPlan; revision: number } | undefined> {
+  const newest = listNewestVersions(db, isNotSuperseded)
+  const { document, viewableIn } = newest
+  const [row] = await db
+    .with(newest)
+    .select({ document, viewableIn, revision: sql<number>`${newestRevision}` })
+    .from(newest)
+    .where(and(isNotNull(document), isNamed(newest, name)))
+  const plan = row && readPlan(row.document, row.viewableIn)
+  return plan ? { plan, revision: row.revision } : undefined
 }
 
-/** Selects the identifiers of all plans: a name is suggested from them. */
-export async function selectIdentifiers(db: OperatorDatabase): Promise<string[]> {
-  const newest = listNewestVersions(db, isNotSuperseded)
-  const identifier = sql<string>`${newest.document} ->> '$.identifier'`
-  const rows = await db.with(newest).select({ identifier }).from(newest).where(isNotNull(newest.document))
-  return rows.map((row) => row.identifier)
+/**
+ * Selects a plan for each object that has an ID: the first one that has the object.
+ * @param objects the field and the ID of each, such as `['category', 3]`.
+ * @param exceptId of a plan that is left out.
+ */
+export async function selectSharing(
+  db: OperatorDatabase,
+  objects: readonly (readonly [field: string, id: unknown])[],
+  exceptId: number,
+): Promise<CatalogPlan[]> {
+  const others = selectNewestVersions(and(isNotSuperseded, ne(planVersions.planId, exceptId)))
+  const rows = await db.values<[planId: number, ...StoredPlan]>(sql`
+    select min(plan_id), document, viewable_in from (
+      select plan_id, document, viewable_in, key, case type when 'object' then value ->> '$.id' end as id
+      from (${others}), json_each(document)
+    ) where (key, id) in (select value ->> 0, value ->> 1 from json_each(${JSON.stringify(objects)})) group by key, id`)
+  const plans = rows.map(([planId, ...texts]) => [planId, readPlan(...texts)] as const)
+  return [...new Map(plans).values()].flatMap((plan) => plan ?? [])
+}
+
+/** The size of a list of plans: bytes are those of its documents with a comma each. */
+export interface ListSize {
+  plans: number
+  bytes: number
+}
+
+/** How many plans a catalog has, and the list of each country. */
+export interface CatalogSize {
+  plans: number
+  lists: ReadonlyMap<string, ListSize>
+}
+
+/** Selects the size of the catalog without some plans. */
+export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
+  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(planIds))))
+  const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
+    with others as materialized (
+      select length(cast(document as blob)) + 1 as bytes, viewable_in from (${others}) where document is not null
+    )
+    select null, count(*), 0 from others
+    union all select value, count(*), sum(bytes) from others, json_each(viewable_in) group by value`)
+  const lists = rows.flatMap(([country, plans, bytes]): [string, ListSize][] =>
+    country === null ? [] : [[country, { plans, bytes }]],
+  )
+  return { plans: rows.find(([country]) => country === null)?.[1] ?? 0, lists: new Map(lists) }
+}
+
+export type PlanSummary = Pick<
+  CatalogPlan,
+  'id' | 'identifier' | 'fundType' | 'currency' | 'isInvestable' | 'viewableIn'
+>
+
+/** A summary has about 150 bytes. */
+const summariesPerPage = 5000
+
+/**
+ * Selects what a list shows of each plan, in ascending order of ID.
+ * @param revision of the catalog; the newest by default. @param country only the plans that are viewable there.
+ */
+export function selectSummaries(
+  db: OperatorDatabase,
+  { revision, country }: { revision?: number | undefined; country?: string | undefined } = {},
+): Promise<PlanSummary[]> {
+  const isCandidate = revision === undefined ? isNotSuperseded : lte(publications.revision, revision)
+  return readAll(
+    (last: number | undefined, limit) => {
+      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))
+      const { planId, document, viewableIn } = newest
+      return db
+        .with(newest)
+        .select({
+          id: planId,
+          identifier: sql<string>`${document} ->> '$.identifier'`,
+          fundType: sql<string>`${document} ->> '$.fundType'`,
+          currency: sql<string>`${document} ->> '$.currency'`,
+          isInvestable: sql`${document} ->> '$.isInvestable'`.mapWith(Boolean),
+          viewableIn: sql`${viewableIn}`.mapWith((json: string) => parseTrusted<string[]>(json)),
+        })
+        .from(newest)
+        .where(and(isNotNull(document), country === undefined ? undefined : isViewableIn(viewableIn, country)))
+        .orderBy(asc(planId))
+        .limit(limit)
+    },
+    (row) => row.id,
+    { limit: summariesPerPage },
+  )
 }
 
 /** Selects the catalog as it was at a revision, in ascending order of ID. */
@@ -79,11 +173,8 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, name: string):
   return rows.map((row) => row.planId)
 }
 
-/**
- * Selects the plans of the newest versions that may count, in ascending order of ID.
- * @param name only the plan with this identifier or ID.
- */
-async function selectPlans(db: OperatorDatabase, isCandidate: SQL, name?: string): Promise<CatalogPlan[]> {
+/** Selects the plans of the newest versions that may count, in ascending order of ID. */
+async function selectPlans(db: OperatorDatabase, isCandidate: SQL): Promise<CatalogPlan[]> {
   const rows = await readAll(
     (last: number | undefined, limit) => {
       const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))
@@ -91,16 +182,18 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL, name?: string
         .with(newest)
         .select()
         .from(newest)
-        .where(and(isNotNull(newest.document), name === undefined ? undefined : isNamed(newest, name)))
+        .where(isNotNull(newest.document))
         .orderBy(asc(newest.planId))
         .limit(limit)
     },
     (row) => row.planId,
-    tellRows(db, 'plans', async () => {
-      const newest = listNewestVersions(db, isCandidate)
-      const [all] = await db.with(newest).select({ rows: count() }).from(newest).where(isNotNull(newest.document))
-      return all?.rows ?? 0
-    }),
+    {
+      tell: tellRows(db, 'plans', async () => {
+        const newest = listNewestVersions(db, isCandidate)
+        const [all] = await db.with(newest).select({ rows: count() }).from(newest).where(isNotNull(newest.document))
+        return all?.rows ?? 0
+      }),
+    },
   )
   return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
 }

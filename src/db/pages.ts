@@ -17,35 +17,40 @@ export function tellRows({ hear }: Pick<Database, 'hear'>, what: string, count: 
   }
 }
 
-type TellRows = ReturnType<typeof tellRows>
+interface PageOptions {
+  /** By default, for rows with a plan. */
+  limit?: number
+  /** Hears how many rows were read. */
+  tell?: ReturnType<typeof tellRows>
+}
 
 /**
  * @param readAfter reads at most `limit` rows that follow the row with a key, or the first ones.
- * @param getKey of a row. @param tell hears how many rows were read.
+ * @param getKey of a row.
  */
 export async function* readPages<Row, Key>(
   readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,
-  tell?: TellRows,
+  { limit = pageRows, tell }: PageOptions = {},
 ): AsyncGenerator<Row[]> {
   let page: Row[] = []
   let rows = 0
   do {
     const last = page.at(-1)
-    page = await readAfter(last && getKey(last), pageRows)
+    page = await readAfter(last && getKey(last), limit)
     rows += page.length
-    if (page.length === pageRows) await tell?.(rows)
+    if (page.length === limit) await tell?.(rows)
     yield page
-  } while (page.length === pageRows)
+  } while (page.length === limit)
 }
 
 /** Reads all pages. */
 export async function readAll<Row, Key>(
   readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,
-  tell?: TellRows,
+  options?: PageOptions,
 ): Promise<Row[]> {
   const rows: Row[] = []
-  for await (const page of readPages(readAfter, getKey, tell)) rows.push(...page)
+  for await (const page of readPages(readAfter, getKey, options)) rows.push(...page)
   return rows
 }

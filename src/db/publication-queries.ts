@@ -118,10 +118,12 @@ export async function selectChangesOf(
         .orderBy(asc(publicationId), asc(planId))
         .limit(limit),
     (row): [number, number] => [row.publicationId, row.planId],
-    tellRows(db, 'changes', async () => {
-      const [all] = await db.select({ rows: count() }).from(own).where(isWanted)
-      return all?.rows ?? 0
-    }),
+    {
+      tell: tellRows(db, 'changes', async () => {
+        const [all] = await db.select({ rows: count() }).from(own).where(isWanted)
+        return all?.rows ?? 0
+      }),
+    },
   )
   const toChange = (row: (typeof rows)[number]): PlanChange => ({
     planId: row.planId,

@@ -6,6 +6,7 @@ import { inspect } from 'node:util'
 import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { examplePlan } from '../../../src/catalog/example-plan.ts'
+import { storePlan } from '../../../src/catalog/plan-document.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import {
   selectCatalog,
@@ -13,9 +14,11 @@ import {
   selectCatalogOrigin,
   selectCatalogPlan,
   selectHighestPlanId,
-  selectIdentifiers,
   selectRecordedPlanIds,
   selectRevisionUpTo,
+  selectSharing,
+  selectSizeWithout,
+  selectSummaries,
 } from '../../../src/db/catalog-queries.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { readTable, selectFingerprint, selectSchema } from '../../../src/db/copy-queries.ts'
@@ -288,13 +291,29 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
   const plans = [makePlan({ id: 1, ...theirs, name: 'Mine' })]
   expect(await selectCatalog(db)).toMatchObject({ origin: { revision }, plans })
   expect(await selectCatalogOrigin(db)).toMatchObject({ revision })
-  expect(await selectCatalogPlan(db, 'plan-1')).toEqual(plans[0])
+  expect(await selectCatalogPlan(db, 'plan-1')).toEqual({ plan: plans[0], revision })
+  const { category, fundManager } = examplePlan
+  const objects = [
+    ['category', category?.id],
+    ['fundManager', fundManager?.id],
+    ['planType', 99],
+  ] as const
+  expect([await selectSharing(db, objects, 2), await selectSharing(db, objects, 1)]).toEqual([plans, []])
+  const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
+  expect(await selectSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
+  expect(await selectSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
+  const { id, identifier, fundType, currency, isInvestable, viewableIn } = makePlan({ id: 1 })
+  const summaries = [{ id, identifier, fundType, currency, isInvestable, viewableIn }]
+  expect(await selectSummaries(db, { country: 'KE' })).toEqual(summaries)
+  expect([await selectSummaries(db, { revision: first }), await selectSummaries(db, { country: 'UG' })]).toEqual([
+    summaries,
+    [],
+  ])
   expect(await selectCatalogAt(db, first)).toEqual([makePlan({ id: 1 })])
   const upTo = (most: number) => selectRevisionUpTo(db, most)
   expect([await upTo(60_000), await upTo(first), await upTo(4e12)]).toEqual([0, first, revision])
   expect(await selectRecordedPlanIds(db, 'plan-1')).toEqual([1])
   expect(await selectHighestPlanId(db)).toBeGreaterThan(0)
-  expect(await selectIdentifiers(db)).toContain('plan-1')
   expect(
     await selectPlanList(d1, 'KE', { categoryId: examplePlan.category?.id ?? 0, currency: examplePlan.currency }),
   ).toMatchObject({

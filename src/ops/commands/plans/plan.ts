@@ -1,7 +1,6 @@
 // ops plan …
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { compareChange } from '../../core/changes/catalog-difference.ts'
-import { findPlan, listPlans } from '../../core/catalog/catalog-plans.ts'
+import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../core/plans/plan-changes.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
@@ -38,8 +37,8 @@ export const plan = {
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',
-    async run({ country: code, at }, { store }) {
-      const plans = await listPlans(store, code, at)
+    async run({ country: code, at, json: isJson }, { store }) {
+      const plans = await (isJson ? listPlans : listSummaries)(store, code, at)
       return { data: plans, text: plans.map(toRow), note: plans.length === 0 ? 'No plan matches.' : undefined }
     },
   }),
@@ -169,7 +168,7 @@ function describeState({ plan: after, publication }: PlanResult): string {
   return `${identifier} ${verbs} viewable ${where}, and ${state}`
 }
 
-function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
+function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, fundType, currency, open: isInvestable, viewableIn }
 }
 

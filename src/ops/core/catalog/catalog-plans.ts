@@ -8,9 +8,10 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
-  selectIdentifiers,
   selectRecordedPlanIds,
   selectRevisionUpTo,
+  selectSummaries,
+  type PlanSummary,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
@@ -24,6 +25,8 @@ import { suggestName } from '../../shared/suggest-name.ts'
 import { formatLocalTime } from '../record/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
+export type { PlanSummary }
+
 /**
  * Lists all plans, or those that are viewable in a country, in ascending ID.
  * @param atSeconds in the past, or in the future: then with the changes that are scheduled until then.
@@ -34,6 +37,14 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
   const plans = isAhead ? await foresee(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+}
+
+/** Lists what `plan list` shows of the plans that `listPlans` would list: without their documents, if they are not of the future. */
+export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
+  if (country !== undefined) checkCountry(country)
+  if (atSeconds === undefined) return selectSummaries(store.db, { country })
+  if (await isFuture(store, atSeconds)) return listPlans(store, country, atSeconds)
+  return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
 /** The catalog of now with what is scheduled until then. */
@@ -69,10 +80,16 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
     )
   }
-  const past = await selectRevisionUpTo(store.db, (atSeconds + 1) * 1000 - 1)
-  if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
+  const past = await findRevisionAt(store, atSeconds)
   const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
   return { plans, origin: { catalog, revision: past } }
+}
+
+/** @throws UserError when the time is before the first publication. */
+async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
+  const revision = await selectRevisionUpTo(db, (atSeconds + 1) * 1000 - 1)
+  if (revision > 0) return revision
+  throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
 }
 
 /** Whether the catalog was ever published. */
@@ -82,14 +99,18 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
-  if (atSeconds === undefined) return selectCatalogPlan(store.db, name)
+  if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   const plans = await listPlans(store, undefined, atSeconds)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
 /** @returns a question with the identifier that may be meant. */
 export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
-  return suggestName(name, await selectIdentifiers(db))
+  const plans = await selectSummaries(db)
+  return suggestName(
+    name,
+    plans.map(({ identifier }) => identifier),
+  )
 }
 
 /** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */
@@ -108,13 +129,22 @@ async function describeLaunch({ db, target }: Store, name: string): Promise<stri
 
 /** @throws UserError when there is no such plan, or was none then. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
+  if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)
   if (plan) return plan
-  const suggestion = await suggestPlan(store, name)
-  const see = (...words: string[]) => suggestion ?? `See: ${describeCommand(store.target, ...words)}`
-  if (atSeconds === undefined) {
-    const launch = await describeLaunch(store, name)
-    throw new UserError(launch ?? `There is no plan ${abbreviate(name)}. ${see('plan', 'list')}`)
-  }
-  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
+  const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'catalog', 'log')}`
+  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see}`)
+}
+
+/**
+ * @returns the plan with the revision of the catalog that it was read from.
+ * @throws UserError when there is no such plan.
+ */
+export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
+  const found = await selectCatalogPlan(store.db, name)
+  if (found) return found
+  const launch = await describeLaunch(store, name)
+  if (launch !== undefined) throw new UserError(launch)
+  const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
+  throw new UserError(`There is no plan ${abbreviate(name)}. ${see}`)
 }

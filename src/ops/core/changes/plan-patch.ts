@@ -80,6 +80,13 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
   return { fields, place: command, defects }
 }
 
+/** Lists the objects with an ID that a plan has, or may have after a patch. */
+export function listSharedIds(plan: CatalogPlan, { fields }: FieldPatch): [field: string, id: unknown][] {
+  return [...Object.entries(plan), ...Object.entries(fields)].flatMap(([field, value]): [string, unknown][] =>
+    isJsonObject(value) && 'id' in value ? [[field, value['id']]] : [],
+  )
+}
+
 type SharedObjects = ReadonlyMap<string, object>
 
 /** Indexes the objects that plans share. */

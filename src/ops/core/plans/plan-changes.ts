@@ -1,11 +1,11 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
-import { applyPatch, indexShared, parseAssignments } from '../changes/plan-patch.ts'
+import { applyPatch, indexShared, listSharedIds, parseAssignments } from '../changes/plan-patch.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalog, selectCatalogOrigin, selectCatalogPlan } from '../../../db/catalog-queries.ts'
+import { selectCatalogPlan, selectSharing } from '../../../db/catalog-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { findPlan } from '../catalog/catalog-plans.ts'
+import { findCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../record/country.ts'
 import { checkConsistency, refuseDefects } from '../changes/defects.ts'
 import {
@@ -73,12 +73,11 @@ export async function setFields(
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw refuseDefects(patch.defects, nothingChanged)
   return changePlan(store, name, request, async (before) => {
-    const { plans: catalog } = await selectCatalog(store.db)
-    const patched = applyPatch(before, patch, indexShared(catalog))
+    const sharing = await selectSharing(store.db, listSharedIds(before, patch), before.id)
+    const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
-    const { plan } = patched
-    checkConsistency([...catalog.filter(({ id }) => id !== plan.id), plan], nothingChanged)
-    return plan
+    checkConsistency([...sharing, patched.plan], nothingChanged)
+    return patched.plan
   })
 }
 
@@ -89,9 +88,7 @@ async function changePlan(
   request: PublicationRequest,
   decide: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
 ): Promise<PlanResult> {
-  // Reads the revision first: when the plan changes in between, publishing is refused.
-  const { revision } = await selectCatalogOrigin(store.db)
-  const before = await findPlan(store, name)
+  const { plan: before, revision } = await findCurrentPlan(store, name)
   const plan = { ...before, ...(await decide(before)) }
   const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
   if (changes.length === 0 && request.dueAt !== undefined) {
@@ -100,5 +97,5 @@ async function changePlan(
   const publication = await publishChange(store, { baseRevision: revision, changes }, request)
   const isMerged = publication !== undefined && publication.replacesId !== null
   const merged = isMerged ? await selectCatalogPlan(store.db, String(before.id)) : undefined
-  return { before, plan: merged ?? plan, publication }
+  return { before, plan: merged?.plan ?? plan, publication }
 }

@@ -3,7 +3,7 @@ import { nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { comparePlans } from '../changes/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalog } from '../../../db/catalog-queries.ts'
+import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
@@ -12,7 +12,7 @@ import { findConflicts } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
 import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
-import { checkListSizes } from './list-size.ts'
+import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
   findForgottenDates,
   findImplausibleFigures,
@@ -44,24 +44,24 @@ export async function findDoubts(
   changes: readonly PlanChange[],
   { id, dueAt, undoneId }: ReviewedPublication,
 ): Promise<string[]> {
-  const [{ plans: catalog }, partners, now] = await Promise.all([
-    selectCatalog(db),
-    selectPartners(db),
-    selectNowSeconds(db),
-  ])
-  const today = formatIsoTime(dueAt ?? now).slice(0, 10)
-  const doubts = describeDoubts({ catalog, partners, today, changes, isUndo: undoneId != null })
-  return [...(await findPendingConflicts(db, catalog, changes, id)), ...doubts]
+  const others = await selectSizeWithout(
+    db,
+    changes.map(({ planId }) => planId),
+  )
+  // Few changes empty a list.
+  const partners = findEmptied(measure(others, changes)).length === 0 ? [] : await selectPartners(db)
+  const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
+  const doubts = describeDoubts({ others, partners, today, changes, isUndo: undoneId != null })
+  return [...(await findPendingConflicts(db, changes, id)), ...doubts]
 }
 
 /** The operator must know which pending publications change the same fields. */
 async function findPendingConflicts(
   db: OperatorDatabase,
-  catalog: readonly CatalogPlan[],
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  const changed = applyChanges(catalog, changes)
+  const changed = applyChanges([], changes)
   const planIds = changes.map(({ planId }) => planId)
   const pending = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
   const ids = pending.map(({ id }) => id)
@@ -78,8 +78,8 @@ async function findPendingConflicts(
 }
 
 export interface DoubtInput {
-  /** The catalog before the change. */
-  catalog: readonly CatalogPlan[]
+  /** The catalog without the plans that change. */
+  others: CatalogSize
   partners: readonly Pick<Partner, 'shortName' | 'country' | 'suspendedAt'>[]
   /** The day of the publication, as YYYY-MM-DD. */
   today: string
@@ -88,9 +88,9 @@ export interface DoubtInput {
   isUndo: boolean
 }
 
-export function describeDoubts({ catalog, partners, today, changes, isUndo }: DoubtInput): string[] {
-  const next = applyChanges(catalog, changes)
-  checkListSizes(catalog, next.values())
+export function describeDoubts({ others, partners, today, changes, isUndo }: DoubtInput): string[] {
+  const sizes = measure(others, changes)
+  checkListSizes(sizes.before, sizes.after)
   const changed = changes.flatMap(({ before, after }) =>
     before && after ? { before, after, paths: comparePlans(before, after) } : [],
   )
@@ -100,8 +100,8 @@ export function describeDoubts({ catalog, partners, today, changes, isUndo }: Do
     ...(isUndo ? [] : changed.flatMap(({ before, after }) => findLostFigures(before, after))),
   ]
   return [
-    ...describeRemovals('the catalog', catalog, (id) => next.has(id)),
-    ...describeLists(catalog, next, partners),
+    ...describeRemovals('the catalog', others.plans + changes.filter(({ before }) => before).length, changes),
+    ...describeLists(sizes, changes, partners),
     ...findMovedColumns(changed.map(({ paths }) => paths)),
     ...(isUndo ? [] : findForgottenDates(changed.map(({ paths }) => paths))),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
@@ -115,16 +115,27 @@ function findNewFigures({ before, after }: PlanChange, today: string): Finding[]
   return find(after).filter(({ message }) => !known.has(message))
 }
 
-function describeLists(
-  catalog: readonly CatalogPlan[],
-  next: ReadonlyMap<number, CatalogPlan>,
-  partners: DoubtInput['partners'],
-): string[] {
-  const countries = new Set(catalog.flatMap(({ viewableIn }) => viewableIn))
-  return [...countries].toSorted().flatMap((country) => {
-    const isListed = (plan: CatalogPlan | undefined) => plan?.viewableIn.includes(country) ?? false
-    if ([...next.values()].some(isListed)) {
-      return describeRemovals(`the list of ${country}`, catalog.filter(isListed), (id) => isListed(next.get(id)))
+interface Sizes {
+  before: ListSizes
+  after: ListSizes
+}
+
+function measure(others: CatalogSize, changes: readonly PlanChange[]): Sizes {
+  const plansOf = (side: keyof Sizes) => changes.flatMap((change) => change[side] ?? [])
+  return { before: addToLists(others, plansOf('before')), after: addToLists(others, plansOf('after')) }
+}
+
+/** Finds the countries whose lists lose their last plan. */
+function findEmptied({ before, after }: Sizes): string[] {
+  return [...before.keys()].filter((country) => !after.has(country)).toSorted()
+}
+
+function describeLists(sizes: Sizes, changes: readonly PlanChange[], partners: DoubtInput['partners']): string[] {
+  const emptied = new Set(findEmptied(sizes))
+  return [...sizes.before.keys()].toSorted().flatMap((country) => {
+    const isThere = ({ viewableIn }: CatalogPlan) => viewableIn.includes(country)
+    if (!emptied.has(country)) {
+      return describeRemovals(`the list of ${country}`, sizes.before.get(country)?.plans ?? 0, changes, isThere)
     }
     const there = partners.filter((partner) => partner.country === country && partner.suspendedAt === null)
     const names = nameSome(there.map(({ shortName }) => shortName))
@@ -132,10 +143,15 @@ function describeLists(
   })
 }
 
-function describeRemovals(place: string, plans: readonly CatalogPlan[], isKept: (id: number) => boolean): string[] {
-  const removed = plans.filter(({ id }) => !isKept(id)).length
+/** @param total of the plans there before. @param isThere whether a plan is one of them: each plan of the catalog is. */
+function describeRemovals(
+  place: string,
+  total: number,
+  changes: readonly PlanChange[],
+  isThere: (plan: CatalogPlan) => boolean = () => true,
+): string[] {
+  const isAt = (plan: CatalogPlan | null) => plan !== null && isThere(plan)
+  const removed = changes.filter(({ before, after }) => isAt(before) && !isAt(after)).length
   // One plan is an ordinary change, however short the list is.
-  return removed > 1 && removed > plans.length * maxRemovedShare
-    ? [`${removed} of ${plans.length} plans leave ${place}.`]
-    : []
+  return removed > 1 && removed > total * maxRemovedShare ? [`${removed} of ${total} plans leave ${place}.`] : []
 }

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { describeDoubts, type DoubtInput } from '../../../../src/ops/core/rules/plausibility.ts'
+import { addToLists } from '../../../../src/ops/core/rules/list-size.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
 const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25 }))
 const [first = makePlan()] = plans
-const find = (input: Partial<DoubtInput>) =>
-  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], isUndo: false, ...input })
+const find = ({ catalog = plans, changes = [], ...input }: Partial<DoubtInput> & { catalog?: CatalogPlan[] }) => {
+  const rest = catalog.filter(({ id }) => !changes.some(({ planId }) => planId === id))
+  const others = { plans: rest.length, lists: addToLists({ lists: new Map() }, rest) }
+  return describeDoubts({ others, partners: [], today: '2026-11-22', changes, isUndo: false, ...input })
+}
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>
   ids.map((id) => ({ planId: id, before: plans.find((plan) => plan.id === id) ?? null, after: null }))

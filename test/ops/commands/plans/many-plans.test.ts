@@ -1,0 +1,49 @@
+// How many calls of Cloudflare's API a change of one plan takes, beside 11,000 others.
+import { beforeAll, expect, test, vi } from 'vitest'
+import { makePlan } from '../../../support/make-plan.ts'
+import { openOperatorDatabase } from '../../../support/operator-database.ts'
+import { publishPlans } from '../../../support/publish-plans.ts'
+import { useFakeCloudflare } from '../../support/fake-cloudflare.ts'
+import { useMemoryBindings } from '../../support/memory-bindings.ts'
+import { runCommand } from '../../support/run-ops.ts'
+
+const bindings = useMemoryBindings()
+useFakeCloudflare(bindings)
+
+beforeAll(async () => {
+  const { DB } = bindings()
+  const bonds = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
+  const plans = [makePlan({ id: 1 }), makePlan({ id: 2, category: bonds, viewableIn: ['UG'] })]
+  await publishPlans(openOperatorDatabase(DB), plans)
+  const copy = `
+    with recursive ids (id) as (select 3 union all select id + 1 from ids where id < 11000)
+    insert into plan_versions
+    select 1, id, json_set(document, '$.id', id, '$.identifier', 'plan-' || id), viewable_in, 0
+    from plan_versions, ids where plan_id = 1`
+  await DB.prepare(copy).bind().run()
+})
+
+async function countCalls(command: string) {
+  const calls = vi.spyOn(globalThis, 'fetch')
+  const { code, stdout, stderr } = await runCommand([...command.split(' '), '--remote', '--env', 'staging'])
+  const count = calls.mock.calls.length
+  calls.mockRestore()
+  expect([code, stderr]).toEqual([0, ''])
+  return { count, stdout }
+}
+
+test.each([
+  ['plan set plan-1 performance1=13.2', 'Published'],
+  ['plan set plan-1 category.id=7 hint=New', 'category "Money Market" → "Bonds"'],
+  ['plan withdraw plan-1 --country KE', 'Published'],
+  ['plan set plan-1 hint=Newer --at +1d', 'scheduled'],
+])('%s takes at most ten calls', async (command, said) => {
+  const { count, stdout } = await countCalls(command)
+  expect(stdout).toContain(said)
+  expect(count).toBeLessThanOrEqual(10)
+})
+
+test('a list of all plans takes a few calls', async () => {
+  const { count, stdout } = await countCalls('plan list')
+  expect([count, stdout.split('\n').length]).toEqual([3, 11_002])
+})
