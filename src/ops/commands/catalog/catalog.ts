@@ -50,7 +50,7 @@ import {
   type Question,
 } from './publication-output.ts'
 import type { Output } from '../frame/run.ts'
-import { logFlags, timeFlag } from '../frame/shared-flags.ts'
+import { forceFlag, logFlags, timeFlag } from '../frame/shared-flags.ts'
 import { printLog } from '../frame/log.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
@@ -126,7 +126,7 @@ export const catalog = {
         value: '<file>',
         help: 'the file to write: .xlsx, .csv or .json; JSON on standard output by default',
       },
-      force: { help: 'replace the file if there is one' },
+      force: forceFlag,
     },
     async run({ for: purpose, at, output, force }, { store }) {
       const format = chooseExportFormat(output, purpose)
@@ -176,7 +176,7 @@ export const catalog = {
       pending: { help: 'only publications that wait for their time or for approval, or that conflicted' },
     },
     json: 'an array of all of them, the latest first',
-    async run({ plan, since, until, pending, output }, { store }) {
+    async run({ plan, since, until, pending, ...file }, { store }) {
       const states = pending ? openStates : undefined
       const listed = await listPublications(store, { plan, since, until, states })
       const entries = listed.map(({ changes: [change], ...row }) => ({ row, change: change && compareChange(change) }))
@@ -190,7 +190,7 @@ export const catalog = {
         isFiltered: [plan, since, until, states].some((filter) => filter !== undefined),
         none: 'No publication matches.',
       }
-      return printLog(log, output)
+      return printLog(log, file)
     },
   }),
 

@@ -1,9 +1,14 @@
 // What the logs of the catalog, of partners and of keys have in common.
-import { writeOutput } from '../../store/write-output.ts'
+import { refuseExisting, writeOutput } from '../../store/write-output.ts'
 import type { Output } from './run.ts'
 
 /** A log without a filter shows people as many entries: the latest. */
 const maxShown = 10
+
+export interface LogOutput {
+  output: string | undefined
+  force: boolean
+}
 
 interface Log {
   /** Each entry as JSON, the latest first. */
@@ -18,15 +23,16 @@ interface Log {
   none: string
 }
 
-/** @param file to write all entries into. */
+/** @param output the file to write all entries into. */
 export async function printLog(
   { data, table, sheet = data, isFiltered, notes = [], none }: Log,
-  file: string | undefined,
+  { output, force }: LogOutput,
 ): Promise<Output> {
-  if (file !== undefined) {
+  if (output !== undefined) {
     const { formatLogFile } = await import('../../core/files/log-file.ts')
-    await writeOutput(file, await formatLogFile(sheet, file))
-    return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${file}.\n` }
+    if (!force) await refuseExisting(output)
+    await writeOutput(output, await formatLogFile(sheet, output))
+    return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n` }
   }
   const shown = isFiltered ? table : table.slice(0, maxShown)
   const cut =

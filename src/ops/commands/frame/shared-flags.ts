@@ -38,10 +38,13 @@ export const sinceFlag = {
 } as const satisfies Flag
 
 /** The flags of a log. */
+export const forceFlag = { help: 'replace the file if there is one' } as const satisfies Flag
+
 export const logFlags = {
   since: sinceFlag,
   until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },
   output: { value: '<file>', help: 'write all of it into a spreadsheet: .xlsx or .csv' },
+  force: forceFlag,
 } as const satisfies Flags
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'

@@ -67,7 +67,7 @@ export const keys = {
     example: 'keys log',
     flags: logFlags,
     json: 'an array, the newest entry first',
-    run: ({ since, until, output }, { store }) => readLog('kid', { since, until }, store, output),
+    run: ({ since, until, ...file }, { store }) => readLog('kid', { since, until }, store, file),
   }),
 }
 

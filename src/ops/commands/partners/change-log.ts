@@ -3,15 +3,14 @@ import { listEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from 
 import { formatIsoTime } from '../../core/record/iso-time.ts'
 import type { Store } from '../../store/store.ts'
 import { entryToJson } from './partner-output.ts'
-import { printLog } from '../frame/log.ts'
+import { printLog, type LogOutput } from '../frame/log.ts'
 import type { Output } from '../frame/run.ts'
 
-/** @param output the file to write it into. */
 export async function readLog(
   subject: 'partner' | 'kid',
   filter: EntryFilter,
   store: Store,
-  output: string | undefined,
+  file: LogOutput,
 ): Promise<Output> {
   const entries = await listEntries(store, subject, filter)
   const log = {
@@ -20,7 +19,7 @@ export async function readLog(
     isFiltered: Object.values(filter).some((value) => value !== undefined),
     none: 'No change matches.',
   }
-  return printLog(log, output)
+  return printLog(log, file)
 }
 
 function toRow(entry: PartnerEntry | KeyEntry, shortName: string | undefined) {

@@ -256,9 +256,9 @@ export const partner = {
     args: { shortName: { isOptional: true } },
     flags: logFlags,
     json: 'an array, the newest entry first',
-    async run({ shortName, since, until, output }, { store }) {
+    async run({ shortName, since, until, ...file }, { store }) {
       const found = shortName === undefined ? undefined : await findPartner(store, shortName)
-      return readLog('partner', { shortName: found?.shortName, since, until }, store, output)
+      return readLog('partner', { shortName: found?.shortName, since, until }, store, file)
     },
   }),
 
