@@ -23,6 +23,7 @@ import {
 import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
 import {
   approvePublication,
+  checkApprovable,
   cancelPublication,
   countPlans,
   invalidateLists,
@@ -255,13 +256,13 @@ export const catalog = {
     asks: true,
     async run({ number: id }, run) {
       const { row, changes } = await readPublication(run.store, id)
-      if (row.state === 'waiting') {
-        run.report(...formatDifference(changes))
-        const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
-        await printDoubts(run, run.store, changes, row, conflict)
-        const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
-        await run.confirm(`Publication ${id} will ${effect}.`)
-      }
+      checkApprovable(row, run.attribution.actor)
+      const note = row.note === null ? [] : [`Note: ${row.note}`]
+      run.report(`Publication ${id} by ${row.actor}: ${row.command}`, ...note, ...formatDifference(changes))
+      const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
+      await printDoubts(run, run.store, changes, row, conflict)
+      const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
+      await run.confirm(`Publication ${id} will ${effect}.`)
       return describeDecided(id, await approvePublication(run.store, id, run.attribution))
     },
   }),

@@ -207,10 +207,7 @@ export async function approvePublication(
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
   const pending = await findPublication(store, publicationId)
-  if (pending.state !== 'waiting') throw refuseState(pending, notWaiting)
-  if (pending.actor.toLowerCase() === actor.toLowerCase()) {
-    throw new UserError(`Publication ${publicationId} is by ${actor}: another operator must approve it.`)
-  }
+  checkApprovable(pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // Its time may come meanwhile.
@@ -221,6 +218,13 @@ export async function approvePublication(
   }
   checkAlive(store.target, row)
   return row
+}
+
+/** @throws UserError when it does not wait for approval, or is by the same operator. */
+export function checkApprovable(row: PublicationRow, actor: string): void {
+  if (row.state !== 'waiting') throw refuseState(row, notWaiting)
+  if (row.actor.toLowerCase() !== actor.toLowerCase()) return
+  throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
 }
 
 const notWaiting = 'does not wait for approval'
