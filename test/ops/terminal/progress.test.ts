@@ -79,6 +79,7 @@ test('commands say how far they are', async () => {
     0,
     'Working',
     'Reading the file',
+    'Checking the change',
     'Writing 310 plans: part 1 of 3',
     'Writing 310 plans: part 2 of 3',
     'Writing 310 plans: part 3 of 3',
@@ -97,6 +98,7 @@ test('commands say how far they are', async () => {
     'Reading changes: 300 of 310',
     'Reading plans: 150 of 310',
     'Reading plans: 300 of 310',
+    'Checking the change',
   ])
   expect(await run('copy', '/dev/null')).toEqual([
     0,

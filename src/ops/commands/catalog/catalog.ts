@@ -307,6 +307,7 @@ async function publishShown(
   run: ChangeRun,
   question: Question,
 ) {
+  run.progress?.show('Checking the change')
   const { changes } = prepared
   const lines = [...formatDifference(changes), ...(question.lines ?? [])]
   const request = createRequest(run, input, { ...prepared, ...question, lines })
