@@ -19,7 +19,7 @@ export const demoCases = {
   },
   NA: {
     list: 'every possible null',
-    program: 'Leaves out what is `null`, and shows neither “null” nor 0. A plan without a category stays visible.',
+    program: 'Leaves out what is `null`, without “null” or 0 in its place. A plan without a category stays visible.',
   },
   EG: {
     list: 'values at their limits',

@@ -151,7 +151,11 @@ const trueOrFalse = z.boolean('true or false')
  * added later is the last one, and `.default(value)` is its value in older plans and catalog files, which lack it.
  */
 const planShape = {
-  id: field(nonNegativeInteger, 'Internal plan ID. It needs 64 bits, as every ID.', 101),
+  id: field(
+    nonNegativeInteger,
+    'Internal plan ID. It needs 64 bits, as every ID: a JavaScript number is large enough.',
+    101,
+  ),
   identifier: field(identifier, 'Stable machine-readable identifier of the plan.', 'mwamba-money-market-fund'),
   name: field(line(200), 'Formal plan name.', 'Mwamba Money Market Fund'),
   coolName: field(line(200), 'Short friendly display name. Prefer it in your user interface.', 'Mwamba Cash'),

@@ -50,6 +50,10 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
           { format: 'uuid' },
           exampleRequestId,
         ),
+        WorkerVersion: {
+          ...describeHeader('The release of the service that answered.', {}, 'b7d3a1f0-5c0e-4c9d-9a55-0f6f9d1c2e11'),
+          required: false,
+        },
         ETag: describeHeader(
           'Identifies this version of the list (RFC 9110 section 8.8.3). Send it unchanged as If-None-Match with the next request. A compressed response can have the weak form, which begins with `W/`: both forms match.',
           { pattern: '^(W/)?"[A-Za-z0-9_-]{22}"$' },

@@ -81,6 +81,7 @@ export function describePlansOperation() {
 function commonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),
+    'X-Worker-Version': referToHeader('WorkerVersion'),
   }
 }
 

@@ -23,8 +23,8 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
       }
       ${renderReturns(plan, scale)}
       ${renderFacts('facts', [
-        ['Start with', formatAmounts(plan.minInvestableAmounts)],
-        ['Top up from', formatAmounts(plan.minTopUpAmounts)],
+        ['Start with', plan.isInvestable && formatAmounts(plan.minInvestableAmounts)],
+        ['Top up from', plan.isInvestable && formatAmounts(plan.minTopUpAmounts)],
         ['Risk', productRiskLevel?.name],
         ['Lock-in', formatDays(plan.lockInPeriod)],
       ])}
@@ -55,7 +55,7 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
 }
 
 /** Hides the label of a fact that is not known. */
-function renderFacts(name: string, facts: readonly (readonly [string, string | undefined])[]): Markup {
+function renderFacts(name: string, facts: readonly (readonly [string, string | false | undefined])[]): Markup {
   return html`<dl class="${name}">
     ${facts.map(
       ([term, description]) =>

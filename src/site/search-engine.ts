@@ -45,7 +45,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
       boostTerm: (term) => (commonWords.has(term) ? 0.2 : 1),
       prefix: true,
       // Allows one or two typing errors in a word that no page has, but none in a short word.
-      fuzzy: (term) => (term.length > 4 && !known.has(term) ? 0.2 : false),
+      fuzzy: (term) => (term.length > 3 && !known.has(term) ? 0.2 : false),
       weights: { prefix: 0.3, fuzzy: 0.3 },
       // Only the index splits names at capitals: "lockIn" is to match `lockInPeriod` as its prefix, and not every "in".
       processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),

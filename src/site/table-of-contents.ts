@@ -3,6 +3,7 @@ import { createStartBlocks } from './blocks/start.ts'
 import { createTryForm } from './blocks/try-form.ts'
 import { formatCaseTable, formatFilterTable } from './blocks/plan-tables.ts'
 import { formatErrorBlocks } from './blocks/error-codes.ts'
+import { getToken } from './blocks/get-token.ts'
 import { formatReferenceBlocks } from './blocks/reference.ts'
 import { promised } from './blocks/promised.ts'
 import { createSyncJob } from './blocks/sync-job.ts'
@@ -36,6 +37,7 @@ export function listSections(): Section[] {
       pages: [
         readPage('tokens', 'How to get, reuse and renew an access token, and protect the client secret.'),
         readPage('plans', 'Which plans a list contains, how to filter it, and how to read and show its values.', {
+          token: getToken,
           filters: formatFilterTable(),
         }),
         readPage('sync', 'How to request a list only if it has changed, and keep your own copy.', {

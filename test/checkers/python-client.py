@@ -153,6 +153,13 @@ class ClientTest(unittest.TestCase):
         self.assertIsNone(self.server.last.headers["If-None-Match"])
         self.assertEqual(self.server.requests, ["auth", "plans", "plans", "plans"])
 
+    def test_logs_the_status_and_the_request_id_of_each_response(self):
+        self.server.outcomes["plans"] = [refuse(403)]
+        with self.assertLogs("investment_plans", "INFO") as logged:
+            self.assert_fails(self.create_client(), status=403)
+        messages = [record.getMessage() for record in logged.records]
+        self.assertEqual(messages, ["200 /auth request None", "403 /ac%2Fme/plans request r"])
+
     def test_begins_with_the_list_that_an_earlier_process_kept_in_a_file(self):
         kept = json.loads(json.dumps(self.create_client().fetch_list()))
         self.assertEqual(kept, {"etag": '"1"', "plans": PLANS})

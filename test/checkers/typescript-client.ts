@@ -42,7 +42,7 @@ async function check(): Promise<void> {
   await write('list.ts', program.replace(/^try [^]*/m, 'void client.listPlans()'))
   const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node', '--lib', 'es2023']
   for (const compiler of compilers) {
-    const settings = ['--strict', '--noEmit', '--module', 'nodenext', '--allowImportingTsExtensions', ...types]
+    const settings = ['--strict', '--noEmit', '--module', 'nodenext', '--rewriteRelativeImportExtensions', ...types]
     await run(process.execPath, join(root, compiler, 'bin/tsc'), ...settings, 'list.mts', 'list.ts', 'list-file.mts')
   }
 }

@@ -22,7 +22,10 @@ test.each([
   [{ minInvestableAmounts: { KES: 0, USD: 10 } }, 'Start with Any amount in KES or USD 10 Top up from'],
   [{ minTopUpAmounts: {} }, 'Start with KES 1,000 or USD 10 Risk Low'],
   [{ minTopUpAmounts: { KES: 1234567.125 }, lockInPeriod: 1 }, 'KES 1,234,567.125 Risk Low Lock-in 1 day About'],
-  [{ isInvestable: false, nonInvestableNote: 'Sold out.' }, 'Closed to new investment Sold out. Annualized'],
+  [
+    { isInvestable: false, nonInvestableNote: 'Sold out.' },
+    /investment Sold out\. Annualized .* future returns\. Risk Low/,
+  ],
   [{ partialWithdrawable: false }, 'Partial withdrawal Not possible'],
   [{ category: null }, /^ Mwamba Cash/],
   [{ productRiskLevel: null, lockInPeriod: 0 }, 'Top up from KES 500 Lock-in None'],

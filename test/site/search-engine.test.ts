@@ -17,7 +17,7 @@ test('every page, error code and field of a plan has an entry, as readable text'
 })
 
 test.each([
-  ['partialw', '/reference#Plan.partialWithdrawable'],
+  ['partialw', '/plans#partialwithdrawable'],
   ['invalid_client', '/errors#invalid_client'],
   ['wrong secret', '/errors#invalid_client'],
   ['rate limit', '/errors#rate_limited'],
@@ -30,7 +30,10 @@ test.each([
   ['mock server', '/testing#mock-server'],
   ['hotlinking', '/plans#artwork-and-documents'],
   ['where to test', '/testing'],
-  ['fund mannager', '/reference#Plan.fundManager'],
+  ['tokn', '/tokens'],
+  ['place an order', '/limits#orders-and-prices'],
+  ['max length', '/reference#Plan'],
+  ['fund mannager', '/plans#plantype-fundmanager'],
 ])('"%s" finds %s first', (query, url) => {
   expect(find(query)[0]?.entry.url).toBe(url)
 })

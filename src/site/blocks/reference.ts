@@ -133,11 +133,11 @@ function formatValue(value: unknown): string {
   return `\`${json.length > maxExampleLength ? `${json.slice(0, maxExampleLength)}…` : json}\``
 }
 
-function formatType({ type = '', format, anyOf, items, $ref }: Schema): string {
+function formatType({ type = '', format, maxLength, anyOf, items, $ref }: Schema): string {
   if ($ref !== undefined) return `[${readName({ $ref })}](#${readName({ $ref })})`
   if (anyOf) return anyOf.map(formatType).join(' or ')
   if (items) return `${type} of ${formatType(items)}`
-  return format === undefined ? type : `${type}, ${format}`
+  return [type, format, maxLength && `up to ${maxLength} characters`].filter(Boolean).join(', ')
 }
 
 /** The last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */

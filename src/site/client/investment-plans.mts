@@ -20,7 +20,7 @@ export interface ClientOptions {
   clientSecret: string
   /** Your short name, as in the path of the plan list. */
   shortName: string
-  /** Default: the global `fetch`. */
+  /** Default: the global `fetch`. Your own can log the status and the request ID of each response. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
   /** Timeout of one request, with its body, in milliseconds. Default: 15,000. */
   timeoutMs?: number

@@ -13,6 +13,7 @@ import base64
 import gzip
 import http.client
 import json
+import logging
 import re
 import socket
 import time
@@ -26,13 +27,13 @@ from plan_types import Plan, PlanFilter
 
 CLIENT_VERSION = "3.0.0"
 """The history at /changes#history on the site of the service says what is new since your copy."""
-
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
 RENEWAL_PAUSE_SECONDS = 60.0
 """The pause after a token that couldn't be renewed, while the old one is valid."""
 MAX_LISTS = 100
 """Forgets all lists when there are this many, one per set of filters."""
+_LOG = logging.getLogger("investment_plans")
 FOREIGN_RESPONSE = "The response did not come from the service, or is incomplete."
 
 
@@ -53,8 +54,7 @@ class InvestmentPlansError(Exception):
         super().__init__(message, code, status, headers)
         self.message = message
         self.code = code
-        """A stable code of the service, such as invalid_client; timeout or connection_failed when there was no complete
-        response; unknown when the response did not come from the service."""
+        """Of the service, such as invalid_client; timeout or connection_failed without a complete response; or unknown."""
         self.status = status
         """The HTTP status; None when there was no complete response."""
         self.request_id = headers.get("X-Request-Id") if headers else None
@@ -63,7 +63,8 @@ class InvestmentPlansError(Exception):
         """Seconds to wait before the next attempt, when the service sent Retry-After."""
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message} (status {self.status}, request {self.request_id})"
+        text = f"{self.code}: {self.message}"
+        return f"{text} (status {self.status}, request {self.request_id})" if self.status else text
 
 
 class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
@@ -209,6 +210,7 @@ class InvestmentPlansClient:
             except urllib.error.HTTPError as error:
                 response = error
             with response:
+                _LOG.info("%s %s request %s", response.status, path, response.headers.get("X-Request-Id"))
                 # urllib's own timeout starts again with each part of the body.
                 while part := response.read1(65536):
                     text += part

@@ -1,6 +1,7 @@
-// Needs Node 22.18 or newer, and investment-plans.mts beside it.
+// Needs Node 22.18 or newer, and investment-plans.mts beside it. With Node 20.11 or newer, install
+// the package instead (see /client), and import from 'investment-plans'.
 // Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { InvestmentPlansClient } from './investment-plans.mts'
@@ -9,18 +10,42 @@ const copyFile = join(import.meta.dirname, 'plans.json')
 const { API, CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
 const credentials = { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, shortName: SHORT_NAME }
 
+function log(...words) {
+  console.error(new Date().toISOString(), ...words)
+}
+
 function stop(reason) {
-  console.error(reason)
+  log(reason)
   process.exit(1)
 }
 
+async function fetchAndLog(url, init) {
+  const response = await fetch(url, init)
+  log(response.status, new URL(url).pathname, 'request', response.headers.get('X-Request-Id'))
+  return response
+}
+
 // The list as it was received, with its ETag, and the plans that were removed from it.
-const noCopy = { etag: null, plans: [], removed: [] }
-const copy = existsSync(copyFile) ? JSON.parse(readFileSync(copyFile, 'utf8')) : noCopy
-const client = new InvestmentPlansClient({ baseUrl: API, ...credentials })
-const { etag, plans } = await client.fetchList({}, copy).catch(({ code, message, requestId }) => {
-  stop(`${code}: ${message} (request ${requestId})`)
-})
+function readCopy() {
+  try {
+    return JSON.parse(readFileSync(copyFile, 'utf8'))
+  } catch (error) {
+    if (error.code === 'ENOENT') return { etag: null, plans: [], removed: [] }
+    stop(`${copyFile} is damaged. Restore it, or delete it to begin again.`)
+  }
+}
+
+async function fetchList(copy) {
+  try {
+    const client = new InvestmentPlansClient({ baseUrl: API, ...credentials, fetch: fetchAndLog })
+    return await client.fetchList({}, copy)
+  } catch (error) {
+    stop(`${error.code ?? error.name}: ${error.message}`)
+  }
+}
+
+const copy = readCopy()
+const { etag, plans } = await fetchList(copy)
 
 const before = new Map(copy.plans.map((plan) => [plan.identifier, plan]))
 const listed = new Set(plans.map((plan) => plan.identifier))

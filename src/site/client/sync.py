@@ -1,33 +1,45 @@
 # Needs Python 3.9 or newer, and investment_plans.py beside it.
 # Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import json
+import logging
 import os
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
 from investment_plans import InvestmentPlansClient, InvestmentPlansError
 
+# The client logs each response with its status and request ID.
+form = {"format": "%(asctime)s %(message)s", "datefmt": "%Y-%m-%dT%H:%M:%S%z"}
+logging.basicConfig(level=logging.INFO, **form)
 copy_file = Path(__file__).resolve().parent / "plans.json"
-env = os.environ
-client = InvestmentPlansClient(
-    env["API"], env["CLIENT_ID"], env["CLIENT_SECRET"], env["SHORT_NAME"]
-)
+variables = ("API", "CLIENT_ID", "CLIENT_SECRET", "SHORT_NAME")
+
+
+def stop(reason):
+    logging.error(reason)
+    sys.exit(1)
+
 
 # The list as it was received, with its ETag, and the plans that were removed from it.
-copy = {"etag": None, "plans": [], "removed": []}
-if copy_file.exists():
-    copy = json.loads(copy_file.read_text("utf-8"))
 try:
+    copy = json.loads(copy_file.read_text("utf-8"))
+except FileNotFoundError:
+    copy = {"etag": None, "plans": [], "removed": []}
+except ValueError:
+    stop(f"{copy_file} is damaged. Restore it, or delete it to begin again.")
+
+try:
+    client = InvestmentPlansClient(*(os.environ.get(name, "") for name in variables))
     received = client.fetch_list({}, copy)
-except InvestmentPlansError as error:
-    sys.exit(str(error))
+except (InvestmentPlansError, ValueError) as error:
+    stop(error)
 
 plans = received["plans"]
 before = {plan["identifier"]: plan for plan in copy["plans"]}
 listed = {plan["identifier"] for plan in plans}
 gone = [plan for plan in copy["plans"] if plan["identifier"] not in listed]
 if len(gone) > len(before) / 2 and "--confirmed" not in sys.argv:
-    sys.exit("More than half of the plans were removed. Ask support, then run this with --confirmed.")
+    stop("More than half of the plans were removed. Ask support, then run this with --confirmed.")
 for plan in plans:
     if plan["identifier"] not in before:
         print("show", plan["identifier"])

@@ -49,9 +49,11 @@ test.each([
       .replace('>> sync.log 2>&1', '')
       .replace('/srv/plans', folder)
     const [, command = ''] = /^\d+ \* \* \* \* (.*)$/m.exec(line) ?? []
+    let log = ''
     const sync = async (...args: string[]) => {
-      const { stdout } = await sh(command.replace('python3 sync.py', [interpreter, file, ...args].join(' ')), { env })
-      return stdout.split('\n').filter(Boolean)
+      const output = await sh(command.replace('python3 sync.py', [interpreter, file, ...args].join(' ')), { env })
+      log = output.stderr
+      return output.stdout.split('\n').filter(Boolean)
     }
     const copyFile = join(folder, 'plans.json')
     const readCopy = async (): Promise<Copy> => JSON.parse(await readFile(copyFile, 'utf8'))
@@ -65,10 +67,7 @@ test.each([
     expect(await sync()).toEqual([])
     expect((await stat(copyFile)).mtimeMs).toBeGreaterThan(0)
     expect(await readCopy()).toEqual({ etag, plans, removed: [] })
-    // A 304 it was: the job believes that the list is the one of the ETag.
-    await writeFile(copyFile, JSON.stringify({ etag, plans: [], removed: [] }))
-    expect(await sync()).toEqual([])
-    expect(await readCopy()).toEqual({ etag, plans: [], removed: [] })
+    expect(log).toMatch(/^20\S+ 200 \S*\/auth request [0-9a-f-]{36}\n20\S+ 304 \S+\/plans request [0-9a-f-]{36}\n$/)
 
     // A plan that is listed again, one that has changed, one that is being removed, and one that was removed before.
     const [first = { identifier: '' }, second = first, ...others] = plans
@@ -99,10 +98,19 @@ test.each([
     expect(confirmed).toContain(`stop offering old-${first.identifier}`)
     expect((await readdir(folder)).filter((name) => name.startsWith('plans'))).toEqual(['plans.json'])
 
-    // A refusal: one line, and the copy stays.
-    await writeFile(join(folder, 'credentials.env'), 'CLIENT_SECRET=wrong\n', { flag: 'a' })
+    // A mistake is one line, and the copy stays.
+    const expectFailure = async (kept: string, lines: RegExp) => {
+      await writeFile(copyFile, kept)
+      await expect(sync()).rejects.toMatchObject({ stderr: expect.stringMatching(lines) as string })
+      expect(await readFile(copyFile, 'utf8')).toBe(kept)
+    }
     const kept = await readFile(copyFile, 'utf8')
-    await expect(sync()).rejects.toMatchObject({ stderr: expect.stringMatching(/^invalid_client: .*\n$/) as string })
-    expect(await readFile(copyFile, 'utf8')).toBe(kept)
+    await expectFailure('', /^20\S+ \S+\/plans\.json is damaged.*\n$/)
+    const setSecret = (value: string) =>
+      writeFile(join(folder, 'credentials.env'), `CLIENT_SECRET=${value}\n`, { flag: 'a' })
+    await setSecret('wrong')
+    await expectFailure(kept, /^20\S+ 401 \S*\/auth request .*\n20\S+ invalid_client: .*\n$/)
+    await setSecret('')
+    await expectFailure(kept, /^20\S+ .*client_?secret is empty\.\n$/i)
   },
 )
