@@ -170,7 +170,7 @@ const rows: Row[] = [
   },
   {
     in: 'src/ops',
-    may: ['src/api', ...rooms('service'), 'src/ops/commands', frame, 'src/ops/terminal'],
+    may: ['src/api', 'src/crypto', ...rooms('service'), 'src/ops/commands', frame, 'src/ops/terminal'],
     packages: ['node:*'],
   },
 ]

@@ -10,13 +10,16 @@ import {
   type SigningKeys,
 } from '../crypto/signing-keys.ts'
 
+/** An access token lives for an hour. */
+export const defaultTokenLifetimeSeconds = 3600
+
 export interface Config {
   signingKeys: SigningKeys
   /** For the copies in KV. */
   seal: Seal
-  /** The value of `expires_in`. Default: 3600. */
+  /** The value of `expires_in`. */
   tokenLifetimeSeconds: number
-  /** The cost of hashing a new secret, and of refusing an unknown client. Default: 100,000. */
+  /** The cost of hashing a new secret, and of refusing an unknown client. */
   pbkdf2Iterations: number
 }
 
@@ -81,7 +84,7 @@ async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> 
   )
 }
 
-function readTokenLifetimeSeconds({ TOKEN_LIFETIME_SECONDS = 3600 }: ConfigSource): number {
+function readTokenLifetimeSeconds({ TOKEN_LIFETIME_SECONDS = defaultTokenLifetimeSeconds }: ConfigSource): number {
   const seconds = parsePositiveInteger(TOKEN_LIFETIME_SECONDS)
   if (seconds === undefined) throw new ConfigError('TOKEN_LIFETIME_SECONDS must be a positive integer.')
   return seconds

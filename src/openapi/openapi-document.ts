@@ -1,4 +1,5 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
+import { defaultTokenLifetimeSeconds } from '../api/config.ts'
 import { changes, support } from '../api/promises.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
@@ -109,7 +110,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
               format: 'int32',
               minimum: 1,
               description: 'Lifetime of the token in seconds.',
-              examples: [3600],
+              examples: [defaultTokenLifetimeSeconds],
             },
             token_type: { type: 'string', const: 'Bearer', description: 'Always Bearer.', examples: ['Bearer'] },
           },

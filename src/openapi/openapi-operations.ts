@@ -1,4 +1,5 @@
 // The two operations of the OpenAPI document: their parameters, responses and examples.
+import { defaultTokenLifetimeSeconds } from '../api/config.ts'
 import { examplePlan } from '../catalog/example-plan.ts'
 import { getValue, planFilters } from '../catalog/plan-filters.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
@@ -29,7 +30,7 @@ export function describeTokenOperation() {
         headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore') },
         content: describeBody('AccessToken', {
           access_token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl',
-          expires_in: 3600,
+          expires_in: defaultTokenLifetimeSeconds,
           token_type: 'Bearer',
         }),
       },

@@ -1,12 +1,16 @@
-// Writes what the project's own pages repeat: promises of src/api/promises.ts, and the rules of alerts. npm run generate runs it.
+// Writes what the project's own pages repeat: promises, defaults of the configuration, and the rules of alerts. npm run generate runs it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { defaultTokenLifetimeSeconds } from '../api/config.ts'
 import { freshnessSeconds, securityEmail, staleIfErrorHours } from '../api/promises.ts'
+import { maxPbkdf2Iterations } from '../crypto/client-secret.ts'
 import { alerts } from './core/service/usage-queries.ts'
 
 const minutes = freshnessSeconds / 60
 const freshness = `${['zero', 'one', 'two', 'three', 'four', 'five'][minutes] ?? minutes} minutes`
 const hours = `${staleIfErrorHours} hours`
+const lifetime = String(defaultTokenLifetimeSeconds)
+const iterations = String(maxPbkdf2Iterations)
 
 /** Where a page repeats something, between the words before it and after it. */
 const places: readonly (readonly [page: string, place: RegExp, text: string])[] = [
@@ -21,6 +25,12 @@ const places: readonly (readonly [page: string, place: RegExp, text: string])[] 
   ['src/worker/cache/README.md', /(?<=A change is visible everywhere within\s).+?(?=, plus)/, freshness],
   ['src/worker/cache/README.md', /(?<=^\| \*due\*: up to ).+?(?= min ago \|)/m, String(minutes)],
   ['src/worker/cache/README.md', /\b[\d.]+(?= h\b)/g, String(staleIfErrorHours)],
+  ['README.md', /(?<="expires_in":)\d+/, lifetime],
+  ['src/site/pages/tokens.md', /(?<="expires_in": )\d+/, lifetime],
+  ['src/worker/DEPLOY.md', /(?<=^\| `TOKEN_LIFETIME_SECONDS` +\| variable +\| )\d+/m, lifetime],
+  ['src/worker/DEPLOY.md', /(?<=^\| `PBKDF2_ITERATIONS` +\| variable +\| )\d+/m, iterations],
+  ['wrangler.toml', /(?<=^# TOKEN_LIFETIME_SECONDS = )\d+/m, lifetime],
+  ['wrangler.toml', /(?<=^# PBKDF2_ITERATIONS = )\d+/m, iterations],
   ...Object.entries(alerts).map(([name, { rule }]) => {
     return ['src/worker/ONCALL.md', new RegExp(`(?<=^\\| \`${name}\` +\\| ).+?(?= +\\|)`, 'm'), rule] as const
   }),
