@@ -24,6 +24,6 @@ export const demoCases = {
   EG: {
     list: 'values at their limits',
     program:
-      'Stores and shows each text whole, also from right to left and with `<b>` in it. Keeps IDs and amounts exact. Shows 0 as a value, and nothing for `{}`.',
+      'Stores and shows each text whole, also from right to left and with `<b>` in it. Keeps IDs and amounts exact. Shows 0 as “0.0%”, “none” or “any amount”, and nothing for `{}`.',
   },
 } as const
