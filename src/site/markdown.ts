@@ -59,7 +59,10 @@ export function readProse(file: string, blocks: Record<string, Block>) {
       if (block === undefined) throw new Error(`${file} needs the block "${name}".`)
       return choose(block, comment)
     })
-  const markdown = fill((block) => (typeof block === 'string' ? block : block.markdown)).replaceAll(givenId, '')
+  const markdown = fill((block) => (typeof block === 'string' ? block : block.markdown))
+    // Readers of Markdown make other IDs of headings.
+    .replaceAll(/^(#.*) \{#([^}]+)\}$/gm, '<a id="$2"></a>\n\n$1')
+    .replaceAll(givenId, '')
   const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
   const filled = fill((block, comment) => (typeof block === 'string' ? block : comment))

@@ -37,7 +37,6 @@ export function listSections(): Section[] {
       pages: [
         readPage('tokens', 'How to get, reuse and renew an access token, and protect the client secret.'),
         readPage('plans', 'Which plans a list contains, how to filter it, and how to read and show its values.', {
-          token: getToken,
           filters: formatFilterTable(),
         }),
         readPage('sync', 'How to request a list only if it has changed, and keep your own copy.', {
@@ -69,5 +68,5 @@ export function listSections(): Section[] {
 
 /** The page `/tokens` is in pages/tokens.md. @param blocks see `readProse`. */
 function readPage(name: string, description: string, blocks: Record<string, Block> = {}): Page {
-  return { path: `/${name}`, description, ...readProse(`${name}.md`, { ...promised, ...blocks }) }
+  return { path: `/${name}`, description, ...readProse(`${name}.md`, { ...promised, token: getToken, ...blocks }) }
 }

@@ -31,6 +31,23 @@ describe('the origin of the service', async () => {
     ])
   })
 
+  test('the links of Markdown pages lead to headings', () => {
+    const pages = Object.entries(unnamed).filter(([name]) => name.endsWith('.md'))
+    const slug = (heading: string) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9_]+/g, '-')
+        .replaceAll(/^-|-$/g, '')
+    const anchors = pages.flatMap(([name, text]) =>
+      [...text.matchAll(/^#+ (.*)$|<a id="(.*)">/gm)].map(([, heading = '', id = slug(heading)]) => `${name}#${id}`),
+    )
+    const links = pages.flatMap(([name, text]) =>
+      [...text.matchAll(/\]\((?:\/(\w+\.md))?#([^)]+)\)/g)].map(([, page = name, id]) => `${page}#${id}`),
+    )
+    expect(links.length).toBeGreaterThan(50)
+    expect(links.filter((link) => !anchors.includes(link))).toEqual([])
+  })
+
   test('is in files for programs and in examples if the build knows it', () => {
     expect(named['tokens.md']).toContain(` ${origin}/api/v3/partners/auth`)
     expect(named['tokens.html']).toContain(`<link rel="canonical" href="${origin}/tokens" />`)

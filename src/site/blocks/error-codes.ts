@@ -2,7 +2,6 @@
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { formatCode } from '../markdown.ts'
 import { advice, isErrorCode } from './error-advice.ts'
-import { getToken } from './get-token.ts'
 
 const codes = Object.keys(refusals).filter(isErrorCode)
 
@@ -11,7 +10,6 @@ export function formatErrorBlocks(): Record<string, string> {
   const example = { message: refusals.forbidden.message, error: 'forbidden', requestId }
   return {
     example: JSON.stringify(example, null, 2),
-    token: getToken,
     advice: codes.map(formatAdvice).join('\n\n'),
   }
 }

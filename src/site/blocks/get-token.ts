@@ -2,6 +2,5 @@
 import { formatCode } from '../markdown.ts'
 
 const command = String.raw`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |
-  curl -sS -X POST --config - "$API/api/v3/partners/auth" |
-  sed 's/.*"access_token":"\([^"]*\).*/\1/')`
+  curl -sS -X POST --config - "$API/api/v3/partners/auth" | sed 's/.*"access_token":"\([^"]*\).*/\1/')`
 export const getToken = formatCode(command, 'sh')
