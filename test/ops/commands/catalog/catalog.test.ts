@@ -226,6 +226,15 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   expect(await ops(scheduled)).toMatchObject({ code: 0, stderr: '' })
 })
 
+test('plan close asks with all that customers will read, after the difference', async () => {
+  const close = `plan close cash --public-note ${'x'.repeat(200)} --remote --env staging`
+  const { code, stderr } = await ops(close, { isTTY: true, stdin: 'y\n' })
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^~ cash: isInvestable true → false, .*\nKE: .*\n\[staging\] cash .* "x{200}" Go ahead\? /),
+  ])
+})
+
 test('an undo takes back the plans that it names, or those that were not changed since', async () => {
   await importPlans(before.map((plan) => ({ ...plan, tenor: 'New' })))
   await ops('plan set cash tenor=Newer')
