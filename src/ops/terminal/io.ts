@@ -15,7 +15,6 @@ export interface Io {
 /** Columns and colors are those of a terminal. Node's `hasColors` respects NO_COLOR. */
 interface Stream {
   write(text: string): unknown
-  isTTY?: boolean | undefined
   columns?: number | undefined
   hasColors?(): boolean
 }
@@ -48,8 +47,7 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
     if (!hasColors) return text
     return text.replaceAll(/.+/g, (line) => styleText(piece.style, line, { validateStream: false }))
   }
-  const { isTTY, columns } = stream
-  return { isTTY, columns, write: (...pieces) => stream.write(pieces.map(format).join('')) }
+  return { columns: stream.columns, write: (...pieces) => stream.write(pieces.map(format).join('')) }
 }
 
 function escape(character: string): string {

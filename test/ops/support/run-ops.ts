@@ -6,7 +6,7 @@ import { toKebabCase, type Verb } from '../../../src/ops/commands/frame/verb.ts'
 
 export interface Terminal {
   stdin?: string | Uint8Array
-  /** Whether stdin and stderr are a terminal. */
+  /** Whether stdin is a terminal. */
   isTTY?: boolean
   /** Whether stdout and stderr show colors. */
   hasColors?: boolean
@@ -35,7 +35,7 @@ export async function runCommand(
   const io = {
     stdin: Object.assign(read(), { isTTY }),
     stdout: { write: (text: string) => (stdout += text), hasColors: () => hasColors },
-    stderr: { write: (text: string) => (stderr += text), isTTY, hasColors: () => hasColors },
+    stderr: { write: (text: string) => (stderr += text), hasColors: () => hasColors },
   }
   const context = createCommandContext(io, args)
   const findActor = () => Promise.resolve('tester@example.com')
