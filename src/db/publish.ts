@@ -64,10 +64,20 @@ const isReplaced = (publicationId: SQLWrapper, planId: SQLWrapper) => sql`exists
 )`
 
 /**
+ * Selects what plans must agree on: whose an identifier is, and what an object is that has an ID, such as a category. Another object
+ * has a null in its place.
+ */
+const selectClaims = (versions: SQL) => sql`
+  select versions.publication_id, versions.plan_id, key as field,
+    case type when 'object' then value ->> '$.id' else value end as id,
+    case type when 'object' then value else versions.plan_id end as claim
+  from ${versions} as versions join ${planVersions} on ${planVersions}.rowid = version, json_each(document)
+  where type = 'object' or key = 'identifier'`
+
+/**
  * The conditions, a row for each candidate: both for publishing, and for the reason when nothing was published.
  *
- * - A claim is what plans must agree on: whose an identifier is, and what an object is that has an ID, such as a category or a fund
- *   manager. The catalog agrees, so each claim of a candidate is compared with the others.
+ * - The plans of the catalog agree, so the claims of a candidate are compared with each other, and with those of the plans that stay.
  * - All current plans have the same members. A publication that replaces all of them may add one.
  */
 function withConditions(isCandidate: SQL, mode: PublishMode, actor: string): SQL {
@@ -80,32 +90,28 @@ function withConditions(isCandidate: SQL, mode: PublishMode, actor: string): SQL
     current as materialized (
       select null as publication_id, plan_id, version, revision from (${selectNewestVersions(isNotSuperseded)})
     ),
+    kept as materialized (
+      select * from current where plan_id not in (
+        select plan_id from own group by plan_id having count(*) = (select count(*) from ${candidate})
+      )
+    ),
     overtaken as materialized (
       select own.publication_id, count(*) as plans
       from own join current on current.plan_id = own.plan_id join ${candidate} on ${candidate.id} = own.publication_id
       where current.revision > ${candidate.baseRevision} group by own.publication_id
     ),
     claims as materialized (
-      select versions.publication_id, versions.plan_id, key as field,
-        case type when 'object' then value ->> '$.id' else value end as id,
-        case type when 'object' then value else versions.plan_id end as claim
-      from (
-        select * from own union all
-        select publication_id, plan_id, version from current where plan_id not in (
-          select plan_id from own group by plan_id having count(*) = (select count(*) from ${candidate})
-        )
-      ) as versions
-      join ${planVersions} on ${planVersions}.rowid = versions.version, json_each(${planVersions.document})
-      where type = 'object' or key = 'identifier'
+      select distinct publication_id, field, id, claim from (${selectClaims(sql`own`)}) where id is not null
     ),
     disputes as materialized (
-      select proposed.publication_id, max(proposed.field = 'identifier') as is_of_identifier
-      from (select distinct publication_id, field, id, claim from claims where publication_id is not null) as proposed
-      join claims on claims.field = proposed.field and claims.id = proposed.id and claims.claim <> proposed.claim
-      where claims.publication_id = proposed.publication_id or (
-        claims.publication_id is null and not ${isReplaced(sql`proposed.publication_id`, sql`claims.plan_id`)}
-      )
-      group by proposed.publication_id
+      select publication_id, max(field = 'identifier') as is_of_identifier from (
+        select publication_id, field from claims group by publication_id, field, id
+        having count(*) > 1
+        union all
+        select claims.publication_id, claims.field from (${selectClaims(sql`kept`)}) as others
+        join claims on claims.field = others.field and claims.id = others.id and claims.claim <> others.claim
+        where not ${isReplaced(sql`claims.publication_id`, sql`others.plan_id`)}
+      ) group by publication_id
     ),
     conditions as materialized (
       select ${candidate.id}, coalesce(overtaken.plans, 0) as overtaken_plans,
