@@ -97,15 +97,6 @@ test('each cell that merged cells cover is refused, and no other', async () => {
   expect(shown).toEqual(['ab-d', 'a--d', 'a--d', 'a-cd'])
 })
 
-test('20,000 merged cells are read in seconds', async () => {
-  const rows = Array.from({ length: 20_000 }, () => Array.from({ length: 10 }, () => 1))
-  const merges = rows.map((_, index) => ({ startRow: index, endRow: index, startCol: 0, endCol: 1 }))
-  const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows, merges }] })
-  const before = process.cpuUsage()
-  await parseXlsx(bytes)
-  expect(process.cpuUsage(before).user).toBeLessThan(8e6)
-})
-
 /** Changes the size that the archive declares for the first sheet. */
 async function declareSize(size: number): Promise<Uint8Array> {
   const bytes = Buffer.from(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
@@ -120,12 +111,6 @@ test.each([
   ['with a part that is larger than it says', 100, /Decompressed size exceeds limit of 100 bytes/],
 ])('a file is refused %s', async (_, size, message) => {
   await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
-})
-
-test('a file is refused with more tags than 50,000 plans have', async () => {
-  const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
-  const bytes = zipSync({ ...parts, 'xl/sharedStrings.xml': new Uint8Array(10_000_000).fill(0x3c) }, { level: 1 })
-  await expect(parseXlsx(bytes)).rejects.toThrow(/^The file has too many cells or texts\. Delete /)
 })
 
 test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
