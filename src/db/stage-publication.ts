@@ -48,14 +48,23 @@ export async function stagePublication(
     insert into ${publications} ${values}
     returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
-  await stageVersions(db, row[0], versions)
+  const count = versions.length.toLocaleString('en')
+  await stageVersions(db, row[0], versions, (part, parts) => {
+    db.hear?.(`Writing ${count} plans: part ${part} of ${parts}`)
+  })
   return row[0]
 }
 
-export async function stageVersions(db: Database, id: number, versions: readonly Version[]): Promise<void> {
+/** @param tell is called before each part is written. */
+export async function stageVersions(
+  db: Database,
+  id: number,
+  versions: readonly Version[],
+  tell?: (part: number, parts: number) => void,
+): Promise<void> {
   const chunks = chunk(versions.map((version) => JSON.stringify(version)))
   for (const [index, json] of chunks.entries()) {
-    db.hear?.(`Writing ${versions.length.toLocaleString('en')} plans: part ${index + 1} of ${chunks.length}`)
+    tell?.(index + 1, chunks.length)
     const plan = { planId: sql`value ->> 0`, document: sql`value ->> 1`, viewableIn: sql`value ->> 2` }
     await db.run(insertVersions(id, plan, sql`from json_each(${json}) where true`))
   }
