@@ -96,7 +96,7 @@ const rows: Row[] = [
   },
 
   // The command line.
-  { in: 'src/ops/shared', may: ['src/api'] },
+  { in: 'src/ops/shared', may: ['src', 'src/api', 'src/catalog/country-codes.ts', 'src/crypto'] },
   {
     in: 'src/ops/store',
     may: ['src', 'src/api', 'src/db', 'src/ops/shared'],
@@ -111,41 +111,38 @@ const rows: Row[] = [
   // What the commands do.
   { in: 'src/ops/core/record', may: belowCore },
   {
-    in: 'src/ops/core/files',
+    in: 'src/ops/core/file-formats',
     may: belowCore,
     packages: ['csv-parse', 'csv-stringify', 'fflate', 'hucre', 'zod'],
   },
-  { in: 'src/ops/core/changes', may: [...belowCore, ...rooms('files')], packages: ['zod', 'node:util'] },
-  { in: 'src/ops/core/rules', may: [...belowCore, ...rooms('record', 'changes')] },
-  { in: 'src/ops/core/publications', may: [...belowCore, ...rooms('record', 'files', 'changes')] },
+  { in: 'src/ops/core/differences', may: [...belowCore, ...rooms('file-formats')], packages: ['zod', 'node:util'] },
+  { in: 'src/ops/core/plan-rules', may: [...belowCore, ...rooms('differences')] },
+  { in: 'src/ops/core/publications', may: [...belowCore, ...rooms('record', 'file-formats', 'differences')] },
   {
     in: 'src/ops/core/catalog',
-    may: [...belowCore, ...rooms('record', 'files', 'changes', 'publications')],
+    may: [...belowCore, ...rooms('file-formats', 'differences', 'publications')],
     packages: ['node:path'],
   },
   { in: 'src/ops/core/partners', may: [...belowCore, ...rooms('record')] },
-  {
-    in: 'src/ops/core/plans',
-    may: [...belowCore, ...rooms('record', 'changes', 'publications', 'catalog', 'partners')],
-  },
+  { in: 'src/ops/core/plans', may: [...belowCore, ...rooms('differences', 'publications', 'catalog', 'partners')] },
   { in: 'src/ops/core/keys', may: [...belowCore, ...rooms('record')] },
-  { in: 'src/ops/core/service', may: [...belowCore, ...rooms('record', 'keys')] },
+  { in: 'src/ops/core/service', may: [...belowCore, ...rooms('keys')] },
 
   // The commands.
   {
     in: 'src/ops/commands/frame',
-    may: [...belowCommands, ...rooms('record', 'files')],
+    may: [...belowCommands, ...rooms('record', 'file-formats')],
     packages: ['node:*'],
   },
   {
     in: 'src/ops/commands/catalog',
-    may: [...belowCommands, ...rooms('record', 'files', 'changes', 'rules', 'publications', 'catalog'), frame],
+    may: [...belowCommands, ...rooms('record', 'differences', 'plan-rules', 'publications', 'catalog'), frame],
   },
   {
     in: 'src/ops/commands/plans',
     may: [
       ...belowCommands,
-      ...rooms('record', 'changes', 'rules', 'publications', 'catalog', 'plans'),
+      ...rooms('differences', 'publications', 'catalog', 'plans'),
       frame,
       'src/ops/commands/catalog',
     ],
@@ -156,11 +153,11 @@ const rows: Row[] = [
   },
   {
     in: 'src/ops/commands/keys',
-    may: [...belowCommands, ...rooms('record', 'keys'), frame, 'src/ops/commands/partners'],
+    may: [...belowCommands, ...rooms('keys'), frame, 'src/ops/commands/partners'],
   },
   {
     in: 'src/ops/commands/service',
-    may: [...belowCommands, ...rooms('record', 'publications', 'catalog', 'partners', 'keys', 'service'), frame],
+    may: [...belowCommands, ...rooms('publications', 'catalog', 'partners', 'keys', 'service'), frame],
     packages: ['node:*'],
   },
   {

@@ -82,7 +82,7 @@ export default defineConfig(({ mode }) => {
             include: isSlow
               ? [
                   ...onlySlow(nodeTests),
-                  ...listProperties('test/{catalog,ops/core/{files,changes}}/*.test.ts'),
+                  ...listProperties('test/{catalog,ops/core/{file-formats,differences}}/*.test.ts'),
                   'test/site/samples.test.ts',
                   'test/ops/store/conformance.test.ts',
                 ]

@@ -2,9 +2,9 @@
 import { unzipSync, zipSync } from 'fflate'
 import { writeXlsx } from 'hucre/xlsx'
 import { expect, test } from 'vitest'
-import { parseCatalogSheets } from '../../src/ops/core/files/catalog-sheet.ts'
-import { parseCsv } from '../../src/ops/core/files/csv-file.ts'
-import { formatXlsx, parseXlsx } from '../../src/ops/core/files/xlsx-file.ts'
+import { parseCatalogSheets } from '../../src/ops/core/file-formats/catalog-sheet.ts'
+import { parseCsv } from '../../src/ops/core/file-formats/csv-file.ts'
+import { formatXlsx, parseXlsx } from '../../src/ops/core/file-formats/xlsx-file.ts'
 
 test('20,000 merged cells are read in seconds', async () => {
   const rows = Array.from({ length: 20_000 }, () => Array.from({ length: 10 }, () => 1))

@@ -1,7 +1,7 @@
 // Commands that change the catalog, cut off at every single statement. The stand-in for Cloudflare runs each statement
 // alone, so nothing here depends on a transaction of the transport.
 import { beforeAll, describe, expect, test } from 'vitest'
-import { formatCatalog } from '../../src/ops/core/files/catalog-file.ts'
+import { formatCatalog } from '../../src/ops/core/file-formats/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'

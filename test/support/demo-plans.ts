@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { demoCases } from '../../src/catalog/demo-cases.ts'
-import { parseCatalog } from '../../src/ops/core/files/catalog-file.ts'
+import { parseCatalog } from '../../src/ops/core/file-formats/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { printDefects } from './print-defects.ts'
 

@@ -1,6 +1,6 @@
-import type { CatalogResult } from '../../src/ops/core/files/catalog-file.ts'
-import type { Defect } from '../../src/ops/core/files/defect.ts'
-import { refuseDefects } from '../../src/ops/core/changes/defects.ts'
+import type { CatalogResult } from '../../src/ops/core/file-formats/catalog-file.ts'
+import type { Defect } from '../../src/ops/core/file-formats/defect.ts'
+import { refuseDefects } from '../../src/ops/core/differences/defects.ts'
 
 /** The lines that an operator reads; none for a file without defects. */
 export function printDefects(result: CatalogResult | { defects: readonly Defect[] }): string[] {

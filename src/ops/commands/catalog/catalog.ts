@@ -1,7 +1,7 @@
 // ops catalog …
 import { abbreviate } from '../../../abbreviate.ts'
-import { checkCatalog } from '../../core/rules/catalog-check.ts'
-import { compareChange } from '../../core/changes/catalog-difference.ts'
+import { checkCatalog } from '../../core/plan-rules/catalog-check.ts'
+import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../core/catalog/catalog-formats.ts'
 import {
   prepareImport,
@@ -11,7 +11,7 @@ import {
   type CatalogImport,
 } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
-import { foldFindings } from '../../core/rules/plan-rules.ts'
+import { foldFindings } from '../../core/plan-rules/plan-rules.ts'
 import {
   describeOwners,
   findPlanChange,
@@ -32,7 +32,7 @@ import {
   type PreparedChange,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
-import { formatLocalTime } from '../../core/record/time-arguments.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
 import { refuseExisting, writeOutput } from '../../store/write-output.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'

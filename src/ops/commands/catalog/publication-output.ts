@@ -1,10 +1,10 @@
 // What commands print that change the catalog, or show its record: the difference, the warnings, and the publication.
 import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
-import { listChanges } from '../../core/changes/plan-paths.ts'
+import { listChanges } from '../../core/differences/plan-paths.ts'
 import type { Attribution } from '../../core/record/attribution.ts'
-import { compareChange, type PlanDifference } from '../../core/changes/catalog-difference.ts'
-import { formatIsoTime, formatOptionalTime, formatTimes } from '../../core/record/iso-time.ts'
-import { findDoubts, type ReviewedPublication } from '../../core/rules/plausibility.ts'
+import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
+import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
+import { findDoubts, type ReviewedPublication } from '../../core/plan-rules/plausibility.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
 import {
   type PlanChange,
@@ -12,7 +12,7 @@ import {
   type PublicationRequest,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
-import { formatLocalTime } from '../../core/record/time-arguments.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, describePlace } from '../../shared/target.ts'
 import type { Run } from '../frame/run.ts'

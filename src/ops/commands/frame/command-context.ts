@@ -1,5 +1,5 @@
 // Everything that commands need in addition to their input. A test passes its own. What a command may not need is loaded late.
-import { systemClock, type Clock } from '../../core/record/clock.ts'
+import { systemClock, type Clock } from '../../shared/clock.ts'
 import { readGitEmail } from '../../store/checkout.ts'
 import type { Store } from '../../store/store.ts'
 import type { QueryUsage } from '../../store/cloudflare-api.ts'

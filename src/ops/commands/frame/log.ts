@@ -29,7 +29,7 @@ export async function printLog(
   { output, force }: LogOutput,
 ): Promise<Output> {
   if (output !== undefined) {
-    const { formatLogFile } = await import('../../core/files/log-file.ts')
+    const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
     if (!force) await refuseExisting(output)
     await writeOutput(output, await formatLogFile(sheet, output))
     return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n` }

@@ -1,6 +1,6 @@
 // The flags that many verbs have.
 import { readOrigin } from '../../../api/origin.ts'
-import { parseDueTime, parsePast, parsePastEnd, parseTime } from '../../core/record/time-arguments.ts'
+import { parseDueTime, parsePast, parsePastEnd, parseTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Flag, Flags, Verb } from './verb.ts'
 

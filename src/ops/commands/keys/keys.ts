@@ -1,6 +1,6 @@
 // ops keys …
 import { staleIfErrorHours } from '../../../api/promises.ts'
-import { formatIsoTime, formatOptionalTime } from '../../core/record/iso-time.ts'
+import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
 import {
   checkDroppable,
   describeRevived,

@@ -1,6 +1,6 @@
 // What partner log and keys log print: two views of one record.
 import { listEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
-import { formatIsoTime } from '../../core/record/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import type { Store } from '../../store/store.ts'
 import { entryToJson } from './partner-output.ts'
 import { printLog, type LogOutput } from '../frame/log.ts'

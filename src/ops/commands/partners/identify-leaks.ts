@@ -1,5 +1,5 @@
 // What partner identify says of each secret in a text.
-import { formatIsoTime, formatTimes } from '../../core/record/iso-time.ts'
+import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { listKeys, type Key } from '../../core/keys/key-ring.ts'
 import {
   findLeaks,

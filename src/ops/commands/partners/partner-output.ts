@@ -1,6 +1,6 @@
 // How partners and their credentials are printed.
 import type { KeyEntry, PartnerEntry } from '../../core/record/change-record.ts'
-import { formatIsoTime, formatOptionalTime, formatTimes } from '../../core/record/iso-time.ts'
+import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import {
   isRotationDue,
   readPartnerStatus,

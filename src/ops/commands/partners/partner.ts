@@ -14,8 +14,8 @@ import {
   type Partner,
   type PartnerRequest,
 } from '../../core/partners/partner-accounts.ts'
-import { formatLocalTime, parseDuration } from '../../core/record/time-arguments.ts'
-import { toUpperCaseCode } from '../../core/record/country.ts'
+import { formatLocalTime, parseDuration } from '../../shared/time-arguments.ts'
+import { toUpperCaseCode } from '../../shared/country.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'

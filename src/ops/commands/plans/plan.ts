@@ -1,11 +1,11 @@
 // ops plan …
-import { compareChange } from '../../core/changes/catalog-difference.ts'
+import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../core/plans/plan-changes.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
-import { toUpperCaseCode } from '../../core/record/country.ts'
-import { formatLocalTime } from '../../core/record/time-arguments.ts'
+import { toUpperCaseCode } from '../../shared/country.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import {
   createRequest,

@@ -1,13 +1,13 @@
 // The formats of files that hold a catalog, or a part of it.
 import { extname } from 'node:path'
-import { formatCatalog, type CatalogFile } from '../files/catalog-file.ts'
-import { fillOlderPlan } from '../files/older-plan.ts'
-import { formatCatalogSheet } from '../files/catalog-sheet.ts'
+import { formatCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
+import { fillOlderPlan } from '../file-formats/older-plan.ts'
+import { formatCatalogSheet } from '../file-formats/catalog-sheet.ts'
 import { nothingImported, type CatalogInput } from './catalog-import.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { formatCsv, parseCsv } from '../files/csv-file.ts'
+import { formatCsv, parseCsv } from '../file-formats/csv-file.ts'
 import { decodeText } from '../../store/text-encoding.ts'
-import { formatXlsx, isXlsx, parseXlsx } from '../files/xlsx-file.ts'
+import { formatXlsx, isXlsx, parseXlsx } from '../file-formats/xlsx-file.ts'
 
 const fileFormats = ['json', 'csv', 'xlsx'] as const
 export type FileFormat = (typeof fileFormats)[number]

@@ -1,13 +1,13 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
-import { findStrangers, parseCatalog, type CatalogFile } from '../files/catalog-file.ts'
-import { parseCatalogSheets } from '../files/catalog-sheet.ts'
-import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../changes/plan-patch.ts'
+import { findStrangers, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
+import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
+import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
-import { fillOlderPlan } from '../files/older-plan.ts'
-import { comparePlans } from '../changes/plan-paths.ts'
+import { fillOlderPlan } from '../file-formats/older-plan.ts'
+import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import type { Spreadsheet } from '../files/plan-table.ts'
+import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import {
   selectCatalog,
   selectCatalogAt,
@@ -18,10 +18,10 @@ import {
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { checkConsistency, refuseDefects } from '../changes/defects.ts'
-import { formatConflict, mergeCatalog, type MergedChange } from '../changes/catalog-merge.ts'
+import { checkConsistency, refuseDefects } from '../differences/defects.ts'
+import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
 import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
-import { findTakenBack } from '../changes/taken-back.ts'
+import { findTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface CatalogImport extends PreparedChange {

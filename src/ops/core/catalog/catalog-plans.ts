@@ -1,6 +1,6 @@
 // Reading the catalog: as it is, and as it was. Times are Unix seconds, now by default. A publication counts from the
 // second in which it was published.
-import type { CatalogFile } from '../files/catalog-file.ts'
+import type { CatalogFile } from '../file-formats/catalog-file.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
@@ -18,11 +18,11 @@ import { selectChanges, selectChangesOf, selectPublications } from '../../../db/
 import { pendingStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
-import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
-import { checkCountry } from '../record/country.ts'
+import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
+import { checkCountry } from '../../shared/country.ts'
 import { listPublications } from '../publications/publication-log.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
-import { formatLocalTime } from '../record/time-arguments.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export type { PlanSummary }

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { formatIsoTime } from '../record/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { recordChange } from '../record/recorded-change.ts'
 import { UserError } from '../../shared/user-error.ts'
 

@@ -1,7 +1,7 @@
 // Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
 import { selectPartnerEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { formatIsoTime, formatOptionalTime } from '../record/iso-time.ts'
+import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
 /** @param at Unix seconds: explains the partner as it was then. @returns sentences. */

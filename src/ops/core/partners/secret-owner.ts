@@ -7,7 +7,7 @@ import { selectPartners, selectStoredSecrets, type LiveSecret } from '../../../d
 import { isJsonObject, parseJson } from '../../../json.ts'
 import type { Store } from '../../store/store.ts'
 import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
-import { findSecrets, type FoundSecret } from '../record/secret-forms.ts'
+import { findSecrets, type FoundSecret } from '../../shared/secret-forms.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 /** A token is what it says of itself: its signature is not checked. */

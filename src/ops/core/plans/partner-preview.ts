@@ -3,7 +3,7 @@ import type { Plan } from '../../../catalog/plan-schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { listPlans } from '../catalog/catalog-plans.ts'
-import { formatIsoTime } from '../record/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { findPartner, readPartnerStatus } from '../partners/partner-accounts.ts'
 import { UserError } from '../../shared/user-error.ts'
 

@@ -1,13 +1,13 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
-import { applyPatch, indexShared, listSharedIds, parseAssignments } from '../changes/plan-patch.ts'
+import { applyPatch, indexShared, listSharedIds, parseAssignments } from '../differences/plan-patch.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalogPlan, selectSharing } from '../../../db/catalog-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { findCurrentPlan } from '../catalog/catalog-plans.ts'
-import { checkCountry } from '../record/country.ts'
-import { checkConsistency, refuseDefects } from '../changes/defects.ts'
+import { checkCountry } from '../../shared/country.ts'
+import { checkConsistency, refuseDefects } from '../differences/defects.ts'
 import {
   nothingChanged,
   publishChange,

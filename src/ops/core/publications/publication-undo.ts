@@ -1,13 +1,13 @@
 // Taking a publication back, and making one again that conflicted or is pending: both are merged with the catalog of now, by field.
 import { isSameJson, nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
-import { fillOlderPlan } from '../files/older-plan.ts'
+import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
-import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
-import { checkConsistency } from '../changes/defects.ts'
+import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
+import { checkConsistency } from '../differences/defects.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { findPlanChange } from './publication-log.ts'
 import {

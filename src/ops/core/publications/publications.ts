@@ -22,7 +22,7 @@ import { makeChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { formatLocalTime } from '../record/time-arguments.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export type { PlanChange, PublicationRow }

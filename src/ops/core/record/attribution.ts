@@ -1,7 +1,7 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
 import { throwProblems, UserError } from '../../shared/user-error.ts'
-import { findLineProblem } from './line-problem.ts'
-import { findSecrets } from './secret-forms.ts'
+import { findLineProblem } from '../../shared/line-problem.ts'
+import { findSecrets } from '../../shared/secret-forms.ts'
 
 export interface Attribution {
   /** A person or a program, such as an e-mail address. */

@@ -11,9 +11,9 @@ import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
-import type { Clock } from '../record/clock.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
-import { formatIsoTime } from '../record/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { describeRevived, listKeys, type Key } from '../keys/key-ring.ts'
 
 /** The schedule runs every minute. */

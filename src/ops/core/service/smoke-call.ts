@@ -1,7 +1,7 @@
 // The requests of the smoke test. They wait while a deployment spreads: for seconds, the version before answers some requests, also
 // those that ask for the new one.
 import { isJsonObject } from '../../../json.ts'
-import type { Clock } from '../record/clock.ts'
+import type { Clock } from '../../shared/clock.ts'
 
 export interface Answer {
   status: number

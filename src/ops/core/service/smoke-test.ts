@@ -1,7 +1,7 @@
 // The smoke test: calls a running service as a partner does.
 import { encodeBase64 } from '../../../crypto/base64.ts'
 import { readPath } from '../../../json.ts'
-import type { Clock } from '../record/clock.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { createCall, maxWaitSeconds, type Answer, type WantedVersion } from './smoke-call.ts'
 
 export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'

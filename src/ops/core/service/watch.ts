@@ -1,6 +1,6 @@
 // Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
-import type { Clock } from '../record/clock.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { describeFailure, ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { availabilityDays } from '../../../../src/api/promises.ts'
-import { systemClock } from '../../../../src/ops/core/record/clock.ts'
+import { systemClock } from '../../../../src/ops/shared/clock.ts'
 import { alerts, type Alert } from '../../../../src/ops/core/service/usage-queries.ts'
 import { useFakeCloudflare } from '../../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'

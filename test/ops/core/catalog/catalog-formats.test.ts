@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
-import { parseUpdateSheets } from '../../../../src/ops/core/changes/plan-patch.ts'
+import { parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
+import { parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
 import {
   chooseExportFormat,
   formatCatalogFile,

@@ -1,8 +1,8 @@
 // No import silently undoes somebody else's work.
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { CatalogFile } from '../../../../src/ops/core/files/catalog-file.ts'
-import type { CatalogUpdate } from '../../../../src/ops/core/changes/plan-patch.ts'
+import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
+import type { CatalogUpdate } from '../../../../src/ops/core/differences/plan-patch.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin, type CatalogOrigin } from '../../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'

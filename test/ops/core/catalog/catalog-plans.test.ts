@@ -1,7 +1,7 @@
 // The catalog as it was, exact to the second.
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { CatalogFile } from '../../../../src/ops/core/files/catalog-file.ts'
+import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { closePlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'

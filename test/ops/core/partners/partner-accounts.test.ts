@@ -9,7 +9,7 @@ import {
   replaceSecrets,
   storeContact,
 } from '../../../../src/ops/core/partners/partner-accounts.ts'
-import { formatIsoTime } from '../../../../src/ops/core/record/iso-time.ts'
+import { formatIsoTime } from '../../../../src/ops/shared/iso-time.ts'
 import { explainPartner } from '../../../../src/ops/core/partners/partner-explanation.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'

@@ -5,7 +5,7 @@ import { closePlan, openPlan, setFields } from '../../../../src/ops/core/plans/p
 import { endAsConflicted, publishPending, selectDue } from '../../../../src/db/publish.ts'
 import { pendingStates } from '../../../../src/db/schema.ts'
 import { deleteAbandoned } from '../../../../src/db/stage-publication.ts'
-import { findDoubts } from '../../../../src/ops/core/rules/plausibility.ts'
+import { findDoubts } from '../../../../src/ops/core/plan-rules/plausibility.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
 import {

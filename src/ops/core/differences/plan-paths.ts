@@ -1,5 +1,5 @@
 // A plan as paths and values, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`. Pure. Node only.
-import { planFields } from '../files/plan-columns.ts'
+import { planFields } from '../file-formats/plan-columns.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 type PathValue = string | number | boolean | null

@@ -1,10 +1,10 @@
 // A field that is added later, with a value for older plans, needs no other change than in the schema.
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { parseCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
-import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
-import { fillOlderPlan } from '../../../../src/ops/core/files/older-plan.ts'
-import { applyPatches, parseAssignments } from '../../../../src/ops/core/changes/plan-patch.ts'
+import { parseCatalog } from '../../../../src/ops/core/file-formats/catalog-file.ts'
+import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
+import { fillOlderPlan } from '../../../../src/ops/core/file-formats/older-plan.ts'
+import { applyPatches, parseAssignments } from '../../../../src/ops/core/differences/plan-patch.ts'
 import { describePlan } from '../../../../src/openapi/plan-json-schema.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 

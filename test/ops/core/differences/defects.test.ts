@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Defect, Place } from '../../../../src/ops/core/files/defect.ts'
-import { refuseDefects } from '../../../../src/ops/core/changes/defects.ts'
+import type { Defect, Place } from '../../../../src/ops/core/file-formats/defect.ts'
+import { refuseDefects } from '../../../../src/ops/core/differences/defects.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 
 const defect = (place: Place, more: Partial<Defect> = {}): Defect => ({

@@ -1,7 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { checkCatalog } from '../../../../src/ops/core/rules/catalog-check.ts'
+import { checkCatalog } from '../../../../src/ops/core/plan-rules/catalog-check.ts'
 import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { emptyDatabase } from '../../support/test-database.ts'

@@ -1,7 +1,7 @@
 // Prints the defects of a file, or of the values of a command.
-import type { Defect, Place } from '../files/defect.ts'
+import type { Defect, Place } from '../file-formats/defect.ts'
 import { abbreviate } from '../../../abbreviate.ts'
-import { findConflicts } from '../files/catalog-file.ts'
+import { findConflicts } from '../file-formats/catalog-file.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { UserError } from '../../shared/user-error.ts'
 

@@ -1,5 +1,5 @@
 // What is allowed in a plan, but looks like a mistake. Pure.
-import { partOf, type PlanChanges, type ValueChange } from '../changes/plan-paths.ts'
+import { partOf, type PlanChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 export interface Finding {

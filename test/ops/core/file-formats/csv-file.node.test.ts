@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
-import { formatCsv, parseCsv } from '../../../../src/ops/core/files/csv-file.ts'
+import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
+import { formatCsv, parseCsv } from '../../../../src/ops/core/file-formats/csv-file.ts'
 import { decodeText } from '../../../../src/ops/store/text-encoding.ts'
 import { arbitraryCatalog, arbitrarySource } from '../../../support/make-plan.ts'
 

@@ -1,6 +1,6 @@
 // Times that operators type, and how commands answer: in the zone of the operators and in UTC.
-import { abbreviate } from '../../../abbreviate.ts'
-import { UserError } from '../../shared/user-error.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { UserError } from './user-error.ts'
 import { formatIsoTime } from './iso-time.ts'
 
 const daySeconds = 86_400

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { applyPatches, parseAssignments, parseUpdateSheets } from '../../../../src/ops/core/changes/plan-patch.ts'
-import type { Cell } from '../../../../src/ops/core/files/plan-cells.ts'
+import { applyPatches, parseAssignments, parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
+import type { Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { printDefects } from '../../../support/print-defects.ts'
 

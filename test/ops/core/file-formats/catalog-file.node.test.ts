@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatCatalog, parseCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
+import { formatCatalog, parseCatalog } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { arbitraryCatalog, makePlan } from '../../../support/make-plan.ts'
 import { printDefects } from '../../../support/print-defects.ts'
 import naughtyStrings from '../../../vectors/naughty-strings.json' with { type: 'json' }

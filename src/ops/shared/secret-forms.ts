@@ -1,5 +1,5 @@
 // What a text holds that nobody else may know, recognised by its form alone.
-import { clientSecretPattern, isClientSecret } from '../../../crypto/client-secret.ts'
+import { clientSecretPattern, isClientSecret } from '../../crypto/client-secret.ts'
 
 /**
  * `key-name`: only the name of a signing key, which is no secret. `possible-key`: 43 characters of Base64url, as a signing key

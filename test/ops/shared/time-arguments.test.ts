@@ -5,7 +5,7 @@ import {
   parsePast,
   parsePastEnd,
   parseTime,
-} from '../../../../src/ops/core/record/time-arguments.ts'
+} from '../../../src/ops/shared/time-arguments.ts'
 
 const noon = Date.UTC(2026, 9, 3, 12) / 1000
 /** In Nairobi, the next day has begun. */

@@ -4,7 +4,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { formatIsoTime } from '../record/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { findImplausibleFigures, type Finding } from './plan-rules.ts'
 
 const maxAgeDays = 45

@@ -1,12 +1,12 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../../../json.ts'
-import { listDefects, listShared, makeSharedKey, type CatalogFile } from '../files/catalog-file.ts'
-import { findUnknownName, type Defect, type Place } from '../files/defect.ts'
-import { decodeCell, describeValue } from '../files/plan-cells.ts'
-import { findColumn, listColumns, planFields } from '../files/plan-columns.ts'
+import { listDefects, listShared, makeSharedKey, type CatalogFile } from '../file-formats/catalog-file.ts'
+import { findUnknownName, type Defect, type Place } from '../file-formats/defect.ts'
+import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
+import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { findPlanTable, readFields, type Spreadsheet } from '../files/plan-table.ts'
+import { findPlanTable, readFields, type Spreadsheet } from '../file-formats/plan-table.ts'
 
 export interface FieldPatch {
   /** Such as `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */

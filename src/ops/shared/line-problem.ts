@@ -1,5 +1,5 @@
-import { abbreviate } from '../../../abbreviate.ts'
-import { isVisibleLine } from '../../../visible-text.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { isVisibleLine } from '../../visible-text.ts'
 
 /** @returns what keeps a text from being a line of visible characters, or undefined. */
 export function findLineProblem(subject: string, text: string, maxLength: number): string | undefined {

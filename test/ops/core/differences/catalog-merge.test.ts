@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { comparePlans } from '../../../../src/ops/core/changes/plan-paths.ts'
+import { comparePlans } from '../../../../src/ops/core/differences/plan-paths.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { formatConflict, mergeCatalog, type MergeInput } from '../../../../src/ops/core/changes/catalog-merge.ts'
+import { formatConflict, mergeCatalog, type MergeInput } from '../../../../src/ops/core/differences/catalog-merge.ts'
 import { arbitraryCatalog, makePlan } from '../../../support/make-plan.ts'
 
 const merge = (input: Partial<MergeInput>) => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
-import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
-import { encodeCell, showCell, UnusableCell, type Cell } from '../../../../src/ops/core/files/plan-cells.ts'
-import { listColumns } from '../../../../src/ops/core/files/plan-columns.ts'
+import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
+import { encodeCell, showCell, UnusableCell, type Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
+import { listColumns } from '../../../../src/ops/core/file-formats/plan-columns.ts'
 import { arbitraryCatalog, arbitrarySource, makePlan, mistakenTexts } from '../../../support/make-plan.ts'
 import { printDefects } from '../../../support/print-defects.ts'
 

@@ -1,6 +1,6 @@
-import { abbreviate } from '../../../abbreviate.ts'
-import { isCountryCode } from '../../../catalog/country-codes.ts'
-import { throwProblems } from '../../shared/user-error.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { isCountryCode } from '../../catalog/country-codes.ts'
+import { throwProblems } from './user-error.ts'
 
 /** @returns what is wrong with a country code, or undefined. */
 export function findCountryProblem(country: string): string | undefined {

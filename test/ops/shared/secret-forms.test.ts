@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { generateClientSecret, hashSecret } from '../../../../src/crypto/client-secret.ts'
-import { generateKey } from '../../../../src/crypto/signing-keys.ts'
-import { findSecrets } from '../../../../src/ops/core/record/secret-forms.ts'
+import { generateClientSecret, hashSecret } from '../../../src/crypto/client-secret.ts'
+import { generateKey } from '../../../src/crypto/signing-keys.ts'
+import { findSecrets } from '../../../src/ops/shared/secret-forms.ts'
 
 const kid = '1795154400'
 /** With a capital and a small letter, as nearly every key. */

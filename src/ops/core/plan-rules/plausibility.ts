@@ -1,7 +1,7 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
 import { nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
-import { comparePlans } from '../changes/plan-paths.ts'
+import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
@@ -10,8 +10,8 @@ import { selectChangesOf, selectPublications, type PlanChange } from '../../../d
 import { pendingStates } from '../../../db/schema.ts'
 import { findConflicts } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
-import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
-import { formatIsoTime } from '../record/iso-time.ts'
+import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
   findForgottenDates,

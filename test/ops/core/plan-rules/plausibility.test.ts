@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { describeDoubts, type DoubtInput } from '../../../../src/ops/core/rules/plausibility.ts'
-import { addToLists } from '../../../../src/ops/core/rules/list-size.ts'
+import { describeDoubts, type DoubtInput } from '../../../../src/ops/core/plan-rules/plausibility.ts'
+import { addToLists } from '../../../../src/ops/core/plan-rules/list-size.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
 const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25 }))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { comparePlans, listChanges, partOf } from '../../../../src/ops/core/changes/plan-paths.ts'
+import { comparePlans, listChanges, partOf } from '../../../../src/ops/core/differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
