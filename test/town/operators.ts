@@ -75,6 +75,8 @@ type Attribution = { actor: string; command: string; note: null }
 type Work = (store: Store, by: Attribution, warn: (text: string) => void) => Promise<unknown>
 type Intent = Pick<Command, 'kind'> & Partial<Command>
 type PlanRequest = Parameters<typeof openPlan>[2]
+type PlanWork = (store: Store, request: PlanRequest) => Promise<unknown>
+type PlanChange = [kind: string, field: string, to: unknown, work: PlanWork]
 type Stores = { weather: Weather; d1: D1World; kv: KvWorld }
 type World = Town & Stores & { service: Service; record: TownRecord; partners: Partners }
 
@@ -221,24 +223,18 @@ export function createOperators(world: World) {
     await create(actor, `partner-${record.accounts.size + 1}`, random.pick(countries))
   }
 
-  const publish = (actor: string, kind: string, edits: Edit[], work: Work) => run(actor, { kind, edits }, work)
-
   async function changePlans(actor: string): Promise<void> {
     const { id: planId, identifier } = random.pick([...record.newestPlans().values()])
     const minutes = Math.ceil(clock.nowMs() / minuteMs + random.between(1, 40))
     const dueAt = random.chance(0.35) ? minutes * 60 : undefined
     const [country, text] = [random.pick(countries), `Text ${++lastText}`]
     const field = random.pick(['name', 'hint', 'coolName', 'tenor'])
-    const view = (isViewable: boolean) => (store: Store, request: PlanRequest) =>
-      setViewable(store, identifier, { countries: [country], isViewable }, request)
-    const set = (store: Store, request: PlanRequest) => setFields(store, identifier, [`${field}=${text}`], request)
-    type Change = [
-      kind: string,
-      field: string,
-      to: unknown,
-      work: (store: Store, request: PlanRequest) => Promise<unknown>,
-    ]
-    const [kind, changed, to, work] = random.pick<Change>([
+    const view =
+      (isViewable: boolean): PlanWork =>
+      (store, request) =>
+        setViewable(store, identifier, { countries: [country], isViewable }, request)
+    const set: PlanWork = (store, request) => setFields(store, identifier, [`${field}=${text}`], request)
+    const [kind, changed, to, work] = random.pick<PlanChange>([
       ['plan-set', field, text, set],
       ['plan-set', field, text, set],
       ['offer', `viewableIn.${country}`, true, view(true)],
@@ -272,7 +268,7 @@ export function createOperators(world: World) {
       plans.push(added)
       edits.push({ planId: id, field: '', to: added })
     }
-    await publish(actor, 'import', edits, async (store, by) => {
+    await run(actor, { kind: 'import', edits }, async (store, by) => {
       const prepared = await prepareImport(store, { ...file, plans }, { isPruning: removed !== undefined })
       return publishChange(store, prepared, { attribution: by })
     })
@@ -296,7 +292,7 @@ export function createOperators(world: World) {
       await run(actor, { kind: 'approve' }, (store, by) => approvePublication(store, id, by))
     } else if (state === 'conflicted' && isThere && random.chance(0.7)) {
       const edits = about?.edits?.map((edit) => ({ ...edit, isForced: true })) ?? []
-      await publish(actor, 'redo', edits, async (store, by) =>
+      await run(actor, { kind: 'redo', edits }, async (store, by) =>
         publishChange(store, await prepareRedo(store, id), { attribution: by }),
       )
       await cancel()
@@ -323,7 +319,7 @@ export function createOperators(world: World) {
   }
 
   async function operate(actor: string): Promise<void> {
-    const invalidate = () => publish(actor, 'invalidate', [], (store, by) => invalidateLists(store, by))
+    const invalidate = () => run(actor, { kind: 'invalidate', edits: [] }, (store, by) => invalidateLists(store, by))
     for (;;) {
       await clock.sleep(random.around(12 * minuteMs))
       const chance = random.next()
@@ -354,7 +350,7 @@ export function createOperators(world: World) {
       const edits = plans.map((plan) => ({ planId: plan.id, field: '', to: plan }))
       const importAll: Work = async (store, by) =>
         publishChange(store, await prepareImport(store, { plans }), { attribution: by })
-      while (record.newestPlans().size === 0) await publish('amina', 'import', edits, importAll)
+      while (record.newestPlans().size === 0) await run('amina', { kind: 'import', edits }, importAll)
       for (let index = 1; index <= 7; index++) await create('amina', `partner-${index}`, countries[index % 3] ?? 'KE')
     },
     start: () => {

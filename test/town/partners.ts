@@ -13,10 +13,7 @@ type Client = Record<'shortName' | 'clientId', string>
 
 const unfiltered: [query: string, filter: PlanFilter] = ['', {}]
 const filters: (typeof unfiltered)[] = [
-  unfiltered,
-  unfiltered,
-  unfiltered,
-  unfiltered,
+  ...Array.from({ length: 4 }, () => unfiltered),
   ['?currency=kes', { currency: 'KES' }],
   ['?fundType=EQUITY', { fundType: 'EQUITY' }],
   ['?categoryId=2&currency=USD', { categoryId: 2, currency: 'USD' }],

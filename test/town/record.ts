@@ -75,7 +75,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
 
   const newestPlans = (): Plans => (versions.at(-1) ?? nothing).plans
 
-  /** An ID or a revision is never used for two things, also after a restore. */
+  /** The ID of a change, or a revision, is never used for two things, also after a restore. */
   function claim(what: string, owner: number): void {
     const facts = `${what} is of commands ${owners.get(what)} and ${owner}`
     if ((owners.get(what) ?? owner) !== owner) journal.report('no ID and no revision is used twice', facts, 'catalog')
@@ -92,15 +92,12 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       const command = commands.get(parseCommand(text))
       if (before === state || command === undefined) continue
       publications.set(id, state)
-      if (before === undefined) claim(`publication ${id}`, command.id)
       if (state === 'staging') continue
       const what = `publication ${id} of command ${command.id} (${command.kind})`
       journal.note(`${what} is ${state}`, 'catalog')
       const report = (rule: string, facts = '') => journal.report(rule, `${what} ${facts}`, 'catalog')
       const edits = listEdits(command, id, base)
-      const conflicts = edits
-        .filter((edit) => isConflict(edit))
-        .map(({ planId, field }) => `${field} of plan ${planId}`)
+      const conflicts = edits.filter(isConflict).map(({ planId, field }) => `${field} of plan ${planId}`)
       if (state === 'conflicted' && conflicts.length === 0) report('no needless conflict')
       if (state === 'cancelled') command.cancelledAtMs = clock.nowMs()
       if (['waiting', 'scheduled', 'published'].includes(state)) command.commits++
@@ -158,12 +155,10 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       stored.set(id, JSON.parse(`${document.slice(0, -1)},"viewableIn":${viewableIn}}`))
     for (const id of new Set([...wanted.keys(), ...stored.keys()])) {
       const [is, should] = [stored.get(id), wanted.get(id)]
-      const fields = Object.keys({ ...is, ...should }).filter(
-        (field) => !isSame(readField(is, field), readField(should, field)),
-      )
-      const facts = fields.map(
-        (field) => `${field} is ${String(readField(is, field))}, not ${String(readField(should, field))}`,
-      )
+      const facts = Object.keys({ ...is, ...should }).flatMap((field) => {
+        const [found, expected] = [readField(is, field), readField(should, field)]
+        return isSame(found, expected) ? [] : `${field} is ${String(found)}, not ${String(expected)}`
+      })
       if (!isSame(is, should)) report('no update is lost', `left plan ${id} so that ${facts.join(', ').slice(0, 400)}`)
     }
     return stored
@@ -193,13 +188,8 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       account.states.push(state)
       accounts.set(shortName, account)
       const ends = state.secrets.map(({ endsAtMs }) => (endsAtMs === Infinity ? 'never' : endsAtMs))
-      const should = JSON.stringify([
-        command.kind,
-        state.country,
-        Number(state.isSuspended),
-        Number(state.isClosed),
-        ends,
-      ])
+      const { country, isSuspended, isClosed } = state
+      const should = JSON.stringify([command.kind, country, Number(isSuspended), Number(isClosed), ends])
       const isRight = is === should && (movesTokens === 1) === (state.ended !== before?.ended)
       if (!isRight) journal.report('no change of a partner is lost', `${shortName} is ${is}, not ${should}`, shortName)
     }
@@ -245,8 +235,6 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       if ((command.publishedAtMs ?? 0) > toMs) delete command.publishedAtMs
       if ((command.cancelledAtMs ?? 0) > toMs) delete command.cancelledAtMs
     }
-    // Numbers of publications are for people, and begin again there: DEPLOY.md says so.
-    for (const id of publications.keys()) owners.delete(`publication ${id}`)
     publications.clear()
     for (const [id, state] of d1.query<[number, string]>('select id, state from publications'))
       publications.set(id, state)
@@ -276,13 +264,10 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     return versions.length - 1
   })
   /** The scheduled publications whose time came before. */
-  const listOverdue = (beforeMs: number) =>
-    d1
-      .query<[text: string]>(
-        `select command from publications where state = 'scheduled' and due_at < ?`,
-        beforeMs / 1000,
-      )
-      .flat()
+  function listOverdue(beforeMs: number): string[] {
+    const select = `select command from publications where state = 'scheduled' and due_at < ?`
+    return d1.query<[string]>(select, beforeMs / 1000).flat()
+  }
   return { commands, accounts, versions, newestPlans, restore, listEtags, listOverdue }
 }
 

@@ -92,30 +92,20 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   }
 
   /** Whether access ended long enough ago to be refused while D1 fails, but for the exceptions of SECURITY.md. */
-  function isLongEnded(
-    { isolate, fromMs }: Answer,
-    account: Account,
-    refuses: (state: PartnerState) => boolean,
-  ): boolean {
+  function isLongEnded({ isolate, fromMs }: Answer, account: Account, refuses: (state: PartnerState) => boolean) {
     const ended = account.states[account.states.findLastIndex((state) => !refuses(state)) + 1]
     if (ended === undefined) return false
     const changes = (marks.get(keyOf(account)) ?? []).filter(({ atMs }) => atMs >= ended.fromMs)
-    const markedAtMs =
-      changes.find((mark) => mark.change === 'made' && mark.endedAtMs >= ended.fromMs)?.atMs ?? Infinity
+    const mark = changes.find(({ change, endedAtMs }) => change === 'made' && endedAtMs >= ended.fromMs)
     const isExcepted =
       isolate.kvFailedAtMs >= fromMs - markedMs ||
       weather.maxLagSince(ended.fromMs - minuteMs) > 55 * secondMs ||
       changes.some(({ change }) => change === 'overwritten' || (change === 'lifted' && ended.kind === 'suspend'))
-    return !isExcepted && fromMs > Math.max(ended.fromMs, markedAtMs) + markedMs + aheadMs + 2 * secondMs
+    return !isExcepted && mark !== undefined && fromMs > mark.atMs + markedMs + aheadMs + 2 * secondMs
   }
 
   /** Whether an isolate must have what answers a question in an outage, in memory or in KV. */
-  function mustHaveCopy(
-    { isolate, fromMs }: Answer,
-    question: string,
-    account: Account,
-    lists: string[] = [],
-  ): boolean {
+  function mustHaveCopy({ isolate, fromMs }: Answer, question: string, account: Account, lists: string[] = []) {
     const changedAtMs = Math.max(account.states.at(-1)?.fromMs ?? 0, marks.get(keyOf(account))?.at(-1)?.atMs ?? 0)
     const isUsable = (atMs: number) => atMs > Math.max(changedAtMs + 10 * minuteMs, fromMs - outageMs + hourMs)
     const isInKv = (key: string, atMs: number) => {
@@ -137,17 +127,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     journal.note(text, isolate.name)
     journal.count(`${what.slice(0, 4)} ${status}${isOld ? ' while D1 may fail' : ''}`)
     const report: Report = (rule, facts = '') => {
-      const states = account.states
-        .slice(-4)
-        .map((state) => `${state.kind} at ${formatMoment(state.fromMs)}`)
-        .join(', ')
-      journal.report(
-        rule,
-        `${text}\nAsked at ${formatMoment(fromMs)}. ${states}. ${facts}`,
-        account.shortName,
-        isolate.name,
-        keyOf(account),
-      )
+      const states = account.states.slice(-4).map((state) => `${state.kind} at ${formatMoment(state.fromMs)}`)
+      const all = `${text}\nAsked at ${formatMoment(fromMs)}. ${states.join(', ')}. ${facts}`
+      journal.report(rule, all, account.shortName, isolate.name, keyOf(account))
     }
     const isCalm = weather.troubleUntilMs() < fromMs - secondMs && isolate.cancelledAtMs < fromMs - cancelledMs
     if (isCalm && toMs - fromMs > 3 * secondMs) report('an answer is quick while all is well')
@@ -160,12 +142,8 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     if (account === undefined) return undefined
     const { isolate, status, fromMs, toMs, denied, body } = answer
     const isOld = isOutage(answer)
-    const report = note(
-      answer,
-      account,
-      `signs in with ${secret ? `the secret of command ${secret.commandId}` : 'a guess'}`,
-      isOld,
-    )
+    const password = secret ? `the secret of command ${secret.commandId}` : 'a guess'
+    const report = note(answer, account, `signs in with ${password}`, isOld)
     const question = `token ${secret?.text}`
     const isKnown = (isolate.answered.get(question) ?? 0) > fromMs - 9 * minuteMs
     const isLive = (since: number, atMs: number, isSure: boolean) => {
@@ -214,7 +192,7 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
       else if (isLongEnded(answer, account, (state) => judge(state, token).isRefused === true))
         report('ended access ends while D1 fails')
       const etags = states.map(({ country }) => record.listEtags(country, filter))
-      return checkVersion(answer, etags, etag, isOld, report)
+      return checkVersion(answer, etags, isOld, report)
     }
     const { kid } = readJson(Buffer.from(token.text.split('.')[0] ?? '', 'base64url')) as { kid: string }
     const error = readError(answer)
@@ -235,14 +213,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   }
 
   /** A list is one of the catalog's, not too old, and not older than one that the isolate has seen. */
-  function checkVersion(
-    answer: Answer,
-    lists: (readonly string[])[],
-    etag: string,
-    isOld: boolean,
-    report: Report,
-  ): void {
-    const { fromMs, toMs, seenVersion } = answer
+  function checkVersion(answer: Answer, lists: (readonly string[])[], isOld: boolean, report: Report): void {
+    const { fromMs, toMs, seenVersion, headers } = answer
+    const etag = headers.get('ETag')
     const startMs = findStart(answer, isOld)
     const { versions } = record
     const isPossible = (index: number) =>

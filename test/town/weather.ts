@@ -40,12 +40,8 @@ export function createWeather({ clock, seed, journal }: Town) {
       const [least, most] = chance < 0.6 ? [20, 120] : chance < 0.9 ? [300, 2400] : [3600, 14_400]
       const condition = random.pick<Condition>(['slow', 'flaky', 'failing', 'failing', 'hanging'])
       const where = random.pick([paths, paths, [random.pick(locations)], ['api'] as const, locations])
-      begin(
-        random.pick<Part>(['d1', 'd1', 'd1', 'primary', 'kv']),
-        condition,
-        random.between(least, most) * secondMs,
-        where,
-      )
+      const part = random.pick<Part>(['d1', 'd1', 'd1', 'primary', 'kv'])
+      begin(part, condition, random.between(least, most) * secondMs, where)
     }
   }
 
