@@ -1,8 +1,9 @@
-// The operators: they run the functions of the command line over Cloudflare's API, whose answers get lost or come late. The only
-// file of the town that imports src/ops.
+// The operators: they run the functions of the command line over Cloudflare's API, whose answers get lost or come late, and
+// compare the record with copies. The only file of the town that imports src/ops.
 import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
+import { selectLastingRows } from '../../src/db/copy-queries.ts'
 import { createOperatorDatabase } from '../../src/db/operator-database.ts'
 import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
@@ -23,6 +24,7 @@ import {
   invalidateLists,
   publishChange,
 } from '../../src/ops/core/publications/publications.ts'
+import { comparedTables, listLostColumns } from '../../src/ops/core/service/database-copy.ts'
 import { UserError } from '../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../src/ops/store/failure.ts'
 import { retry } from '../../src/ops/store/retry.ts'
@@ -343,6 +345,32 @@ export function createOperators(world: World) {
     }
   }
 
+  /** The rows that last, with the names of their tables, by key. */
+  function readLasting() {
+    const entries = Object.entries(comparedTables).flatMap(([table, { key }]) => {
+      const columns = d1.query<[string]>('select name from pragma_table_info(?)', table).flat()
+      return d1.query(selectLastingRows(table)).map((values) => {
+        const row = Object.fromEntries(columns.map((column, index) => [column, values[index]]))
+        return [[table, ...key.map((column) => row[column])].join(' '), { table, row }] as const
+      })
+    })
+    return new Map(entries)
+  }
+
+  /** Compares the database with what it was an hour ago. */
+  async function compare(): Promise<void> {
+    for (;;) {
+      const [fromMs, before] = [clock.nowMs(), readLasting()]
+      await clock.sleep(hourMs)
+      if (d1.restoredAtMs() >= fromMs) continue
+      const now = readLasting()
+      for (const [key, { table, row }] of before) {
+        const lost = listLostColumns(table, row, now.get(key)?.row ?? {})
+        if (lost.length > 0) journal.report('the record never changes', `${key} has lost ${lost.join(', ')}`, 'catalog')
+      }
+    }
+  }
+
   return {
     /** Makes the catalog and the partners with which the town begins. */
     async settle(): Promise<void> {
@@ -356,6 +384,7 @@ export function createOperators(world: World) {
     start: () => {
       for (const actor of ['amina', 'Brian', 'carol']) void operate(actor)
       void travel()
+      void compare()
     },
   }
 }
