@@ -1,6 +1,6 @@
 // Which texts people can see. Node only.
 
-/** Neither a space, nor a control character, nor a character that is drawn as nothing, such as a zero-width space. */
+/** Excludes spaces, control characters, and characters without a glyph, such as a zero-width space. */
 const visibleCharacter = /[^\s\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u
 
 export function hasVisibleCharacter(text: string): boolean {

@@ -13,8 +13,8 @@ import { unwrapQueryError, type OperatorDatabase } from '../src/db/operator-data
 import { openOperatorDatabase } from './support/operator-database.ts'
 import { deleteLeftovers } from '../src/db/leftovers.ts'
 import {
-  changePartner,
-  createPartner,
+  insertPartnerChange,
+  insertNewPartner,
   findChange,
   recordKeyChange,
   setContact,
@@ -173,7 +173,7 @@ function createActors(db: OperatorDatabase, random: Random, steps: number) {
       { kind: 'lockdown', secretHash },
       { kind: 'replace-all', secretHash },
     ]
-    const made = await attempt(() => changePartner(db, request, partner?.id ?? 0, pick(random, changes)))
+    const made = await attempt(() => insertPartnerChange(db, request, partner?.id ?? 0, pick(random, changes)))
     const isMade = (await findChange(db, request.requestId)) !== undefined
     if (made !== undefined) expect(isMade).toBe(true)
     if (isMade) outcomes.made++
@@ -272,7 +272,7 @@ async function race(seed: number, steps: number, mutate?: (sql: string) => strin
   for (const [index, shortName] of shortNames.entries()) {
     const clientId = String(index).padStart(16, '0')
     const partner = { shortName, name: 'Name', country: 'KE', clientId, secretHash: 'hash' }
-    await createPartner(openTextDatabase(d1, audit, mutate), makeRequest(), partner)
+    await insertNewPartner(openTextDatabase(d1, audit, mutate), makeRequest(), partner)
   }
   const { run, start } = createInterleaving(random, audit)
   const { actors, outcomes } = createActors(openTextDatabase(d1, run, mutate), random, steps)

@@ -30,9 +30,9 @@ export const changes = [
     version: '3.0.0',
     text: 'The first version: access tokens, plan lists, `openapi.json` and the clients.',
   },
-] as const satisfies Change[]
+] as const satisfies HistoryEntry[]
 
-interface Change {
+interface HistoryEntry {
   /** YYYY-MM-DD */
   date: string
   version: string

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'
 import { isCountryCode } from './country-codes.ts'
 
-/** Of an amount or a return. */
+/** For amounts and returns. */
 export const maxDigits = 15
 /** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
@@ -44,7 +44,7 @@ const text = (maxLength: number) => {
     .meta({ minLength: 1 })
 }
 
-/** What customers read as a name or a link: one line, of which they see every character. */
+/** A name or link that customers read: one line of visible characters. */
 const line = (maxLength: number) =>
   text(maxLength).refine((value) => !hasHiddenCharacter(value), {
     error: 'text without control, bidirectional and invisible characters',
@@ -55,7 +55,7 @@ const line = (maxLength: number) =>
 const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
 /** Without a user, with which the host is another one than it seems. */
 const urlPattern = `^https://[A-Za-z0-9._-]+(:[0-9]+)?([/?](${urlCharacter})*)?(#(${urlCharacter})*)?$`
-/** Neither an IP address, in whatever notation, nor a name without a dot. */
+/** Excludes IP addresses in any notation, and names without a dot. */
 const publicHost = /\.(?:[a-z]{2,}|xn--[a-z0-9-]+)$/
 const isPublicUrl = (url: string) => new RegExp(urlPattern).test(url) && publicHost.test(URL.parse(url)?.hostname ?? '')
 /** Encodes what RFC 3986 does not allow. URL.parse would turn a backslash into a slash. */

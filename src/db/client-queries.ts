@@ -14,11 +14,11 @@ export interface PartnerAccess {
   isSuspended: boolean
   /** Unix seconds. Tokens that were issued earlier are refused. */
   tokensValidFrom: number | null
-  /** Those that have ended included. `expiresAt` is in Unix seconds, null for the current secret. */
+  /** Includes secrets that have ended. `expiresAt` is in Unix seconds, null for the current secret. */
   secrets: Pick<StoredSecret, 'hash' | 'expiresAt'>[]
 }
 
-/** A partner, and what tells whether anything changed since, read at the same moment. */
+/** A partner, and the newest change of any partner, read at the same moment. */
 export interface PartnerCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined

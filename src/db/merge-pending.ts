@@ -13,7 +13,7 @@ import { hashStoredPlans, insertVersions, stageVersions, storeChange } from './s
 const base = alias(planVersions, 'base')
 const current = alias(planVersions, 'current')
 
-/** As many plans are merged for one publication. */
+/** The merge of one publication refuses more plans. */
 const maxMergedPlans = 200
 
 /** The merged plans, computed from the catalog at `baseRevision`, or why there are none. */
@@ -28,7 +28,7 @@ export async function mergePending(db: Database, publicationId: number): Promise
 }
 
 /**
- * Tells why publications can't be merged.
+ * Finds why publications can't be merged.
  * @param overtakenPlans how many of its plans others changed, by the ID of the publication.
  * @returns the reasons by ID: none for one that can.
  */

@@ -15,7 +15,7 @@ export interface ChangeRequest {
   note: string | null
 }
 
-export type NewPartner = Record<'shortName' | 'name' | 'country' | 'clientId' | 'secretHash', string>
+export type NewPartnerRow = Record<'shortName' | 'name' | 'country' | 'clientId' | 'secretHash', string>
 
 /** The ways to replace a partner's secrets. */
 export type SecretReplacement =
@@ -51,10 +51,10 @@ const now = sql`unixepoch()`
 const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
 
 /** Fails on a unique index when the short name or the client ID is taken. @returns undefined when it was made before. */
-export function createPartner(
+export function insertNewPartner(
   db: OperatorDatabase,
   request: ChangeRequest,
-  { shortName, name, country, clientId, secretHash }: NewPartner,
+  { shortName, name, country, clientId, secretHash }: NewPartnerRow,
 ): Promise<MadeChange | undefined> {
   const secrets = sql`json_array(${newSecret(secretHash)})`
   const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
@@ -84,7 +84,7 @@ async function insertRow(
  * @param newestId the ID of that row, as it was read.
  * @returns undefined when the partner was changed since, by this request or another, or is closed.
  */
-export async function changePartner(
+export async function insertPartnerChange(
   db: OperatorDatabase,
   request: ChangeRequest,
   newestId: number,
@@ -142,9 +142,9 @@ function listChanged(change: PartnerChange): ChangeValues {
     case 'rotate':
     case 'replace-newest':
     case 'replace-all':
-      return { secrets: replaceSecrets(change) }
+      return { secrets: computeSecrets(change) }
     case 'lockdown':
-      return { secrets: replaceSecrets(change), tokensValidFrom: endOfTokens }
+      return { secrets: computeSecrets(change), tokensValidFrom: endOfTokens }
     case 'suspend':
       return { suspendedAt: now }
     case 'resume':
@@ -159,7 +159,7 @@ function listChanged(change: PartnerChange): ChangeValues {
 }
 
 /** Keeps the secrets that work for a while beside the new one, at most one: two live ones are refused by a CHECK. */
-function replaceSecrets(change: SecretReplacement & { secretHash: string }): SQL {
+function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
   const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), ${now} + ${graceSeconds})`

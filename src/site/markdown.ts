@@ -83,7 +83,7 @@ const comments = /<!-- (\w+) -->/g
 /** A heading or the first cell of a row can have an ID: `### Status 200 {#listPlans-200}`. */
 const givenId = / \{#([^}]+)\}/g
 
-export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+export function formatMarkdownTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [columns, columns.map(() => '---'), ...rows.map((row) => row.map(escapeCell))]
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }

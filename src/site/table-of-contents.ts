@@ -2,7 +2,7 @@
 import { createStartBlocks } from './blocks/start.ts'
 import { createTryForm } from './blocks/try-form.ts'
 import { formatCaseTable, formatFilterTable } from './blocks/plan-tables.ts'
-import { formatErrorBlocks } from './blocks/error-codes.ts'
+import { formatErrorBlocks } from './blocks/error-blocks.ts'
 import { getToken } from './blocks/get-token.ts'
 import { formatReferenceBlocks } from './blocks/reference.ts'
 import { promised } from './blocks/promised.ts'

@@ -1,7 +1,7 @@
 // What a request carries through the app, and what every answer says.
 import type { Context } from 'hono'
 import type { PartnerAccess } from '../db/client-queries.ts'
-import { log, type Warn } from './log.ts'
+import { log, type LogWarning } from './log.ts'
 
 export interface AppEnv {
   Bindings: Env
@@ -31,6 +31,6 @@ export function commonHeaders(c: RequestContext): Record<string, string> {
   }
 }
 
-export function createWarn(c: RequestContext): Warn {
+export function createWarn(c: RequestContext): LogWarning {
   return (event) => log('warn', { ...event, requestId: c.get('requestId'), version: c.env.VERSION?.id })
 }

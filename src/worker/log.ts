@@ -11,7 +11,7 @@ export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
 }
 
 /** Logs a problem that does not fail the request, with the request's ID. */
-export type Warn = (event: LogEvent) => void
+export type LogWarning = (event: LogEvent) => void
 
 /** A thrown value as text, for the log only. */
 export function describeError(error: unknown): string {

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { selectPartnerCheck } from '../../src/db/client-queries.ts'
 import { deleteLeftovers } from '../../src/db/leftovers.ts'
 import {
-  changePartner,
-  createPartner,
+  insertPartnerChange,
+  insertNewPartner,
   findChange,
   recordKeyChange,
   setContact,
@@ -27,7 +27,7 @@ const acme = { shortName: 'acme', name: 'Acme', country: 'KE', clientId: 'A'.rep
 
 beforeEach(async () => {
   await emptyDatabase(env)
-  await createPartner(db, makeRequest(), acme)
+  await insertNewPartner(db, makeRequest(), acme)
 })
 
 const find = async () => {
@@ -35,7 +35,7 @@ const find = async () => {
   if (partner === undefined) throw new Error('no partner')
   return partner
 }
-const change = async (next: PartnerChange) => changePartner(db, makeRequest(), (await find()).id, next)
+const change = async (next: PartnerChange) => insertPartnerChange(db, makeRequest(), (await find()).id, next)
 const readSecrets = async () =>
   (await selectPartnerCheck(env.DB, acme.clientId)).partner?.secrets.map(({ hash, expiresAt }) => [
     hash,
@@ -68,24 +68,24 @@ test('a partner is what its newest row is, and was what an earlier row is', asyn
 test('a change is made only on the row that was read, and once', async () => {
   const { id: changeId } = await find()
   const request = makeRequest()
-  const made = await changePartner(db, request, changeId, { kind: 'end-tokens' })
+  const made = await insertPartnerChange(db, request, changeId, { kind: 'end-tokens' })
   expect(made).toMatchObject({ tokensValidFrom: (await find()).tokensValidFrom })
   for (const newestId of [changeId, changeId + 1]) {
-    expect(await changePartner(db, request, newestId, { kind: 'end-tokens' })).toBe(undefined)
+    expect(await insertPartnerChange(db, request, newestId, { kind: 'end-tokens' })).toBe(undefined)
   }
   expect(await findChange(db, request.requestId)).toEqual(made)
   const late = makeRequest()
-  expect(await changePartner(db, late, changeId, { kind: 'resume' })).toBe(undefined)
+  expect(await insertPartnerChange(db, late, changeId, { kind: 'resume' })).toBe(undefined)
   expect(await findChange(db, late.requestId)).toBe(undefined)
 })
 
 test('a short name and a client ID are never used twice', async () => {
   await change({ kind: 'close' })
   const clientId = 'B'.repeat(16)
-  await expect(createPartner(db, makeRequest(), { ...acme, clientId })).rejects.toMatchObject({
+  await expect(insertNewPartner(db, makeRequest(), { ...acme, clientId })).rejects.toMatchObject({
     cause: { message: expect.stringContaining('change_record.partner') },
   })
-  await expect(createPartner(db, makeRequest(), { ...acme, shortName: 'other' })).rejects.toMatchObject({
+  await expect(insertNewPartner(db, makeRequest(), { ...acme, shortName: 'other' })).rejects.toMatchObject({
     cause: { message: expect.stringContaining('change_record.client_id') },
   })
 })
@@ -130,7 +130,12 @@ describe('secrets', () => {
   })
 
   test('only the newest row of a partner keeps hashes', async () => {
-    await createPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16), secretHash: 'x' })
+    await insertNewPartner(db, makeRequest(), {
+      ...acme,
+      shortName: 'other',
+      clientId: 'B'.repeat(16),
+      secretHash: 'x',
+    })
     await change({ kind: 'lockdown', secretHash: 'second' })
     await deleteLeftovers(db)
     const { results } = await env.DB.prepare(`select secrets ->> '$[0].hash' as hash from change_record`)
@@ -152,7 +157,7 @@ test('a closed partner stays closed, without secrets and contact', async () => {
   expect(await change({ kind: 'resume' })).toBe(undefined)
   expect(await find()).toMatchObject({ contact: null, closedAt: expect.any(Number), suspendedAt: expect.any(Number) })
   expect(await readSecrets()).toEqual([])
-  await createPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16) })
+  await insertNewPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16) })
   await setContact(db, 'other', 'x')
   await setContact(db, 'other', null)
   expect(await env.DB.prepare('select count(*) as count from partner_contacts').first('count')).toBe(0)
@@ -174,7 +179,7 @@ test('the ID of a change is at least the time in milliseconds and higher than th
 
 test('a check has the ID of the newest change of any partner, and a restored database uses none twice', async () => {
   const readChangeId = async () => (await selectPartnerCheck(env.DB, acme.clientId)).changeId
-  const made = await createPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16) })
+  const made = await insertNewPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16) })
   expect(await readChangeId()).toBe(made?.id)
   // As a restore does it.
   await env.DB.prepare('delete from change_record where id = ?').bind(made?.id).run()

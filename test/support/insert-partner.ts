@@ -1,7 +1,12 @@
 // A partner with one secret, whichever runtime the test is in.
 import { openOperatorDatabase } from './operator-database.ts'
 import { deleteLeftovers } from '../../src/db/leftovers.ts'
-import { changePartner, createPartner, type ChangeRequest, type PartnerChange } from '../../src/db/partner-changes.ts'
+import {
+  insertPartnerChange,
+  insertNewPartner,
+  type ChangeRequest,
+  type PartnerChange,
+} from '../../src/db/partner-changes.ts'
 
 export interface PartnerRow {
   shortName: string
@@ -15,7 +20,7 @@ export function makeRequest(overrides: Partial<ChangeRequest> = {}): ChangeReque
 }
 
 export async function insertPartner(d1: D1Database, partner: PartnerRow): Promise<void> {
-  await createPartner(openOperatorDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
+  await insertNewPartner(openOperatorDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
 }
 
 /** Changes a partner, whatever it is now. */
@@ -24,7 +29,7 @@ export async function updatePartner(d1: D1Database, shortName: string, change: P
     .prepare('select max(id) from change_record where partner = ?')
     .bind(shortName)
     .first('max(id)')
-  const id = await changePartner(openOperatorDatabase(d1), makeRequest(), Number(newest), change)
+  const id = await insertPartnerChange(openOperatorDatabase(d1), makeRequest(), Number(newest), change)
   if (id === undefined) throw new Error(`${shortName} was not changed`)
   await deleteLeftovers(openOperatorDatabase(d1))
 }

@@ -97,15 +97,15 @@ async function addCommands(root: Command, argv: readonly string[], nowSeconds: n
 }
 
 function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): TypedVerb {
-  const { example, args = {}, refusesWords, passesOn } = verb
+  const { example, args = {}, whyNoArguments, passesOn } = verb
   for (const [name, { isOptional, isList, parse }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
     command.argument(isOptional ? `[${word}]` : `<${word}>`, '', parse && ((text) => parse(text, nowSeconds)))
   }
   for (const [name, flag] of Object.entries(listFlags(verb)))
     command.addOption(toOption(command, name, flag, nowSeconds))
-  // Otherwise the error quotes the words.
-  if (refusesWords !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
+  // commander's own error would quote the words, which may be a secret.
+  if (whyNoArguments !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
   command.description(verb.help).addHelpText('after', `\nExample:\n  ${describeStart(example)}\n`)
   pointErrorsAtHelp(command, words)
   return { command, verb }
@@ -149,8 +149,8 @@ function refuseKeptFlags(typed: readonly TypedVerb[], variables: CommandContext[
 }
 
 /** @throws UserError when the verb takes no words. */
-function readValues(command: Command, { args = {}, refusesWords }: Verb): Values {
-  if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
+function readValues(command: Command, { args = {}, whyNoArguments }: Verb): Values {
+  if (whyNoArguments !== undefined && command.args.length > 0) throw new UserError(whyNoArguments)
   const words = Object.keys(args).map((name, index): [string, unknown] => [name, command.processedArgs[index]])
   return { ...command.opts<Values>(), ...Object.fromEntries(words) }
 }
@@ -161,7 +161,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   // A dry run changes nothing, so it needs no author.
   const attribution = verb.changes && !dryRun && (await readAttribution(verb, values, target, context))
   const isChange = verb.changes === 'at-once'
-  const run = createRun(context, target, { isJson: json, isSure: yes, isChange })
+  const run = createRun(context, target, { isJson: json, isConfirmed: yes, isChange })
   const start = async (store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion

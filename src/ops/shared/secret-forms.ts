@@ -1,4 +1,4 @@
-// What a text holds that nobody else may know, recognised by its form alone.
+// Finds secrets in a text by their form alone.
 import { clientSecretPattern, isClientSecret } from '../../crypto/client-secret.ts'
 
 /**
@@ -11,7 +11,7 @@ export interface FoundSecret {
   kind: SecretKind
   /** The number of its first line, from 1. */
   line: number
-  /** Of a signing key its KID, of a token its payload, otherwise the secret itself. */
+  /** The KID of a signing key, the payload of a token, or the secret itself. */
   text: string
 }
 
@@ -21,7 +21,7 @@ const token = /\beyJ[\w-]+\.(eyJ[\w-]+)(?:\.[\w-]*)?/g
 /** The name of a signing key, and its value as in .dev.vars, in JSON, or in JSON within a string. */
 const key = /JWT_KEY_(\d{10})(?!\d)(?:\W{1,8}([\w-]{43,}))?/g
 const url = /\bhttps?:\/\/\S+/g
-/** Neither a part of a token, a hash or a path, nor longer. */
+/** The lookarounds exclude parts of tokens, hashes, paths and longer texts. */
 const keyValue = /(?<![\w\-+/.$])[\w-]{43}(?![\w\-+/=])/g
 
 /** Finds each secret once, also in Base64 and form-encoded, in the order of its lines. */

@@ -1,4 +1,4 @@
-// What a mistyped name may mean. Pure.
+// Suggests a name for a mistyped one. Pure.
 
 /** @returns a question with the name that differs in case, or in one or two letters; or that goes on after a dot or a hyphen. */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {

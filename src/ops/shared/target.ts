@@ -32,7 +32,7 @@ export function quoteWords(words: readonly string[]): string {
   return words.map(quote).join(' ')
 }
 
-/** What SQLite says of a database that lacks a migration. */
+/** SQLite's error when the database lacks a migration. */
 export const outdatedSchema = /no such (?:table|column)|has no column named/
 
 export function describeMigration(target: Target): string {

@@ -11,7 +11,11 @@ import { readWranglerConfig } from './wrangler-toml.ts'
 const deadlineMs = 60_000
 
 /** Calls a path below the account, such as `/d1/…`, and returns the `result` of the answer. Repeats what fails. */
-export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
+export type CloudflareCall = (
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+) => Promise<unknown>
 
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
@@ -63,7 +67,7 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
 }
 
 interface Api {
-  call: Call
+  call: CloudflareCall
   listPages: ListPages
   ask: Ask
   askServerTimeMs: AskServerTime
@@ -106,7 +110,7 @@ function openApi(account: string, token: string): Api {
 
 type ServerClock = ReturnType<typeof createServerClock>
 
-/** Cloudflare's clock, as its newest answer told it. */
+/** Cloudflare's time, from its newest answer. */
 function createServerClock() {
   let newest: { dateMs: number; heardAtMs: number } | undefined
   return {

@@ -7,14 +7,14 @@ import { UserError } from '../shared/user-error.ts'
  */
 export type FailureKind = 'busy' | 'unknown' | 'exhausted' | 'refused'
 
-export interface Failure {
+export interface StoreFailure {
   kind: FailureKind
   /** How long the store asks to wait. */
   retryAfterSeconds?: number | undefined
 }
 
 /** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
-export class CloudflareError extends Error implements Failure {
+export class CloudflareError extends Error implements StoreFailure {
   override readonly name = 'CloudflareError'
   readonly kind: FailureKind = 'refused'
   readonly retryAfterSeconds?: number | undefined
@@ -54,7 +54,7 @@ export function classifyAnswer(status: number, codes: readonly unknown[], reason
 export const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
 
 /** Finds the failure in an error that wraps it. @returns undefined when no store failed. */
-export function findFailure(error: unknown): Failure | undefined {
+export function findFailure(error: unknown): StoreFailure | undefined {
   return findCloudflareError(error) ?? (isCausedBy(error, localBusy) ? { kind: 'busy' } : undefined)
 }
 

@@ -1,12 +1,12 @@
-// What became of the changes of a command: for the message when the store fails.
+// Tracks whether a command has changed something, for the message when the store fails.
 import { describeCommand, type Target } from '../shared/target.ts'
 import { isUncertain } from './failure.ts'
 
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** Each store has one. The functions of this file write it. */
-export interface Changes {
+/** Each store has one. Only the functions of this file write to it. */
+export interface OutcomeTracker {
   outcome: Outcome
 }
 
@@ -17,8 +17,8 @@ export interface Changes {
  * @param find finds what an earlier attempt made.
  * @returns undefined when nothing made the change.
  */
-export async function makeChange<T>(
-  changes: Changes,
+export async function makeTrackedChange<T>(
+  changes: OutcomeTracker,
   attempt: () => Promise<T | undefined>,
   find: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
@@ -38,13 +38,13 @@ export async function makeChange<T>(
 }
 
 /** Makes a change outside the database. When it fails, it may have been made. */
-export async function makeOutsideChange(changes: Changes, change: () => Promise<void>): Promise<void> {
+export async function makeOutsideChange(changes: OutcomeTracker, change: () => Promise<void>): Promise<void> {
   changes.outcome = 'unknown'
   await change()
   changes.outcome = 'changed'
 }
 
-export function describeOutcome(target: Target, { outcome }: Changes): string {
+export function describeOutcome(target: Target, { outcome }: OutcomeTracker): string {
   switch (outcome) {
     case 'unchanged':
       return 'Nothing was changed in the database.'

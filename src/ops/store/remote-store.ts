@@ -4,9 +4,9 @@ import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-data
 import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
+import { openAccount, type CloudflareCall, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, isCausedBy, isUncertain } from './failure.ts'
-import { describeOutcome, type Changes } from './outcome.ts'
+import { describeOutcome, type OutcomeTracker } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
 
@@ -24,7 +24,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     const body = { sql, params: params.map(formatParameter) }
     return readRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
   })
-  const changes: Changes = { outcome: 'unchanged' }
+  const changes: OutcomeTracker = { outcome: 'unchanged' }
   try {
     return await work({
       target,
@@ -47,7 +47,11 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   }
 }
 
-function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'putKeys' | 'deleteKey'> {
+function openCache(
+  call: CloudflareCall,
+  listPages: ListPages,
+  path: string,
+): Pick<Store, 'listKeys' | 'putKeys' | 'deleteKey'> {
   return {
     listKeys: async (prefix) => {
       const keys = await listPages(`${path}/keys?prefix=${encodeURIComponent(prefix)}`)

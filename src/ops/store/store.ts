@@ -2,7 +2,7 @@
 import type { ConfigSource } from '../../api/config.ts'
 import type { OperatorDatabase } from '../../db/operator-database.ts'
 import type { Target } from '../shared/target.ts'
-import type { Changes } from './outcome.ts'
+import type { OutcomeTracker } from './outcome.ts'
 
 export interface CachedKey {
   name: string
@@ -15,7 +15,7 @@ export interface Store {
   target: Target
   /** Repeats each statement when the store fails: none has an effect twice. */
   db: OperatorDatabase
-  changes: Changes
+  changes: OutcomeTracker
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>
   /** Writes entries of the KV cache without values. */

@@ -1,6 +1,6 @@
 // The versions of a Worker that answer requests. After a rollback, or during a gradual deploy, they are not the latest.
 import { readPath } from '../../json.ts'
-import type { Call } from './cloudflare-api.ts'
+import type { CloudflareCall } from './cloudflare-api.ts'
 import { CloudflareError } from './failure.ts'
 
 /** A version that gets a share of the requests. */
@@ -10,7 +10,7 @@ interface LiveVersion {
 }
 
 /** @returns nothing before the first deploy. */
-export function listLiveVersions(call: Call, worker: string): Promise<LiveVersion[]> {
+export function listLiveVersions(call: CloudflareCall, worker: string): Promise<LiveVersion[]> {
   const script = `/workers/scripts/${worker}`
   return unlessNoWorker(async () => {
     const shares = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
@@ -33,7 +33,7 @@ export function listLiveVersions(call: Call, worker: string): Promise<LiveVersio
 }
 
 /** @returns the ID of the version that was uploaded last, whether it is live or not; undefined while there is no Worker. */
-export async function findLatestVersion(call: Call, worker: string): Promise<string | undefined> {
+export async function findLatestVersion(call: CloudflareCall, worker: string): Promise<string | undefined> {
   const list = async () => readList(await call('GET', `/workers/scripts/${worker}/versions`), 'items')
   const id = readPath(await unlessNoWorker(list), 0, 'id')
   return typeof id === 'string' ? id : undefined

@@ -1,7 +1,7 @@
 // The tables of the filters and of the cases of the sandbox, from the catalog.
 import { demoCases } from '../../catalog/demo-cases.ts'
 import { planFilters } from '../../catalog/plan-filters.ts'
-import { formatTable } from '../markdown.ts'
+import { formatMarkdownTable } from '../markdown.ts'
 
 export function formatFilterTable(): string {
   const rows = Object.entries(planFilters).map(([name, { expected, description }]) => [
@@ -9,10 +9,10 @@ export function formatFilterTable(): string {
     expected,
     description,
   ])
-  return formatTable(['Filter', 'Value', 'Lists'], rows)
+  return formatMarkdownTable(['Filter', 'Value', 'Lists'], rows)
 }
 
 export function formatCaseTable(): string {
   const rows = Object.entries(demoCases).map(([country, { list, program }]) => [country, list, program])
-  return formatTable(['Country', 'Its list holds', 'Your program'], rows)
+  return formatMarkdownTable(['Country', 'Its list holds', 'Your program'], rows)
 }

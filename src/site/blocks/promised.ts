@@ -1,7 +1,7 @@
 // The numbers, addresses and answers of src/api/promises.ts, for every page that names one.
 import * as promises from '../../api/promises.ts'
 import { maxDigits } from '../../catalog/plan-schema.ts'
-import { formatTable } from '../markdown.ts'
+import { formatMarkdownTable } from '../markdown.ts'
 
 const { availabilityDays, availabilityTargetPercent, staleIfErrorHours, copyRenewalHours, inProductionSince } = promises
 
@@ -17,11 +17,11 @@ export const promised: Record<string, string> = {
   evidence: describeEvidence(inProductionSince),
   support: formatAddress(promises.support.email),
   securityEmail: formatAddress(promises.securityEmail),
-  history: formatTable(
+  history: formatMarkdownTable(
     ['Version', 'Date', 'Change'],
     promises.changes.map(({ version, date, text }) => [version, date, text]),
   ),
-  questions: formatTable(
+  questions: formatMarkdownTable(
     ['Question', 'Answer'],
     Object.entries(promises.ownerAnswers).map(([question, answer]) => [question, answer]),
   ),

@@ -11,7 +11,7 @@ import type {
   Schema,
 } from '../../openapi/openapi-reader.ts'
 import { exampleOrigin } from '../example-origin.ts'
-import { formatCode, formatTable } from '../markdown.ts'
+import { formatCode, formatMarkdownTable } from '../markdown.ts'
 
 export function formatReferenceBlocks(): Record<string, string> {
   const text = readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')
@@ -54,7 +54,7 @@ function formatOperation({ components }: OpenapiDocument, endpoint: string, oper
 }
 
 function formatParameters(operationId: string, parameters: Parameter[]): string {
-  return formatTable(
+  return formatMarkdownTable(
     ['Parameter', 'Where', 'Meaning', 'Example'],
     parameters.map(({ name, in: where, required, description, schema, example }) => [
       `\`${name}\` {#${operationId}.${name}}`,
@@ -83,7 +83,7 @@ function formatResponses(operationId: string, responses: Operation['responses'])
       codes.length > 0 ? codes.join('<br>') : description,
     ]
   })
-  return formatTable(['Status', 'Body', 'Meaning'], rows)
+  return formatMarkdownTable(['Status', 'Body', 'Meaning'], rows)
 }
 
 function formatExample(status: string, content: Response['content']): string | false {
@@ -95,7 +95,7 @@ function formatExample(status: string, content: Response['content']): string | f
 }
 
 function formatFields(id: string, { properties = {} }: Schema): string {
-  return formatTable(
+  return formatMarkdownTable(
     ['Field', 'Type', 'Meaning', 'Example'],
     Object.entries(properties).map(([name, field]) => [
       `\`${name}\` {#${id}.${name}}`,
@@ -114,7 +114,7 @@ function formatHeaders({ paths, components }: OpenapiDocument): string {
   const names = new Map(
     responses.flatMap(({ headers = {} }) => Object.entries(headers).map(([name, header]) => [readName(header), name])),
   )
-  return formatTable(
+  return formatMarkdownTable(
     ['Header', 'Type', 'Meaning', 'Example'],
     Object.entries(components.headers).map(([component, { description, schema, example }]) => [
       `\`${names.get(component) ?? component}\` {#header-${component}}`,

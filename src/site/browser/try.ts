@@ -6,7 +6,7 @@ import { InvestmentPlansClient } from '../client/investment-plans.mts'
 import type { Markup } from '../page-shell.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
 import { addCopyButtons } from './copy-button.ts'
-import { describeFailure, renderFailure } from './failure.ts'
+import { explainError, renderError } from './error-callout.ts'
 
 const form = find('#try', HTMLFormElement)
 const outcome = find('#outcome', HTMLElement)
@@ -72,7 +72,7 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
     if (!isFiltered) offerFilters(plans)
     return { message: html`<p class="callout">${describeList(plans.length, isFiltered)}</p>`, plans }
   } catch (error) {
-    return { message: renderFailure(describeFailure(error)), plans: [] }
+    return { message: renderError(explainError(error)), plans: [] }
   }
 }
 

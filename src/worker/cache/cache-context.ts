@@ -6,7 +6,7 @@ import { selectPartnerCheck } from '../../db/client-queries.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { queryD1 } from '../deadline.ts'
 import { createWarn, type AppEnv } from '../app-env.ts'
-import type { Warn } from '../log.ts'
+import type { LogWarning } from '../log.ts'
 
 export type CatalogSession = ReturnType<typeof createSession>
 
@@ -17,7 +17,7 @@ export interface CacheContext {
   nowMs: number
   /** Keeps work alive after the response, like `ctx.waitUntil`. */
   waitUntil: (work: Promise<unknown>) => void
-  warn: Warn
+  warn: LogWarning
   /** Seals the copies of partners. */
   seal: Seal
 }

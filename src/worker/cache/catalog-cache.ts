@@ -9,8 +9,8 @@ import { letResponseGo } from './copy-renewal.ts'
 import { createD1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
-import { createPartnerChecks, type Check } from './partner-checks.ts'
-import { createPlanLists, nameList, type Answer, type Prefetched } from './plan-lists.ts'
+import { createPartnerChecks, type ClientCheck } from './partner-checks.ts'
+import { createPlanLists, nameList, type ListAnswer, type Prefetched } from './plan-lists.ts'
 
 export interface CatalogRequest {
   clientId: string
@@ -24,7 +24,7 @@ export interface CatalogEntry {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
   /** @throws StorageError when D1 does not answer and there is no usable copy */
-  readList: (country: string, filter: PlanFilter) => Promise<Answer>
+  readList: (country: string, filter: PlanFilter) => Promise<ListAnswer>
 }
 
 type CatalogCache = ReturnType<typeof createCatalogCache>
@@ -87,7 +87,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     }
 
     /** A request that gets no list needs no copy of one. */
-    async function hasOldList({ partner }: Check | PartnerCopy): Promise<boolean> {
+    async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
       return !partner || !filter || partner.isSuspended || lists.hasOld(nameList(context, partner.country, filter))
     }
 
@@ -101,7 +101,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       }
     }
 
-    function createEntry({ partner, checkedAtMs }: Check | PartnerCopy, failure?: StorageError): CatalogEntry {
+    function createEntry({ partner, checkedAtMs }: ClientCheck | PartnerCopy, failure?: StorageError): CatalogEntry {
       const readList: CatalogEntry['readList'] = (country, listFilter) =>
         lists.read(nameList(context, country, listFilter), {
           checkedAtMs,

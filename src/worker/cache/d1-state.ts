@@ -8,7 +8,7 @@ import { createD1Pause } from './d1-pause.ts'
 export type D1State = ReturnType<typeof createD1State>
 
 /** The newest change of any partner. The checks that were read with it refer to it, so one answer confirms all of them. */
-export interface Change {
+export interface NewestChange {
   id: number
   /** Unix milliseconds of the latest question that D1 answered with this ID. */
   confirmedAtMs: number
@@ -26,7 +26,7 @@ type Query<T> = (session: CatalogSession) => Promise<T>
 export function createD1State(clock: () => number) {
   const pause = createD1Pause(clock)
   let newestRevision = 0
-  let newestChange: Change = { id: 0, confirmedAtMs: 0 }
+  let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
   async function read<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {

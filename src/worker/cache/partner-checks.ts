@@ -3,17 +3,17 @@ import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isRecentCopy, renewCopy, type Copied } from './copy-renewal.ts'
-import type { Change, D1State } from './d1-state.ts'
+import type { NewestChange, D1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
 /** D1's answer about a client. */
-export interface Check {
+export interface ClientCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
   /** The newest change of any partner at that moment. Any answer with the same one confirms the check. */
-  change: Change
+  change: NewestChange
   /** Unix milliseconds at which D1 was asked for the partner's row. */
   readAtMs: number
   /** Unix milliseconds at which D1 last confirmed it. */
@@ -21,7 +21,7 @@ export interface Check {
 }
 
 export interface KnownClient extends Copied {
-  check: Check | undefined
+  check: ClientCheck | undefined
   /** What KV had when it was last read, while D1 failed. A copy has no change, so it must not become a check. */
   stored: (StoredPartner & { readAtMs: number }) | undefined
 }
@@ -29,12 +29,12 @@ export interface KnownClient extends Copied {
 /** @param clock the time in Unix milliseconds */
 export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () => number) {
   const clients = createBoundedMap<KnownClient>(maxPartners)
-  const shareRow = createSharedWork<Check>(clock)
-  const shareRenewal = createSharedWork<Check>(clock)
+  const shareRow = createSharedWork<ClientCheck>(clock)
+  const shareRenewal = createSharedWork<ClientCheck>(clock)
 
-  const isCurrent = ({ change }: Check) => change === d1.getNewestChange()
+  const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
-  function createCheck({ partner, changeId }: PartnerCheck, readAtMs: number): Check {
+  function createCheck({ partner, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
     // A late answer: another one has a newer change, or the database was restored meanwhile.
     const change = changeId === newest.id ? newest : { id: changeId, confirmedAtMs: readAtMs }
@@ -49,7 +49,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /** Keeps an answer of D1, unless it is late. It wins over any copy read before, and over a mark unless it may lack the change. */
-  function remember(clientId: string, check: Check): void {
+  function remember(clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
     if (!isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
@@ -58,13 +58,13 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     clients.set(clientId, client)
   }
 
-  function keep(context: CacheContext, clientId: string, check: Check): void {
+  function keep(context: CacheContext, clientId: string, check: ClientCheck): void {
     remember(clientId, check)
     renewPartnerCopy(context, clientId)
   }
 
   /** Asks D1 for the partner's row. Shared by the client's requests, unless a newer change became known since it was asked. */
-  function readRow(context: CacheContext, clientId: string): Promise<Check> {
+  function readRow(context: CacheContext, clientId: string): Promise<ClientCheck> {
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
       const answer = await d1.readNearest(context, (from) => from.checkPartner(clientId), hasPartner)
       const check = createCheck(answer, context.nowMs)
@@ -74,7 +74,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /** Whether the row can be written over what KV has. Rows that somebody changes by hand have no new ID, so they are read again. */
-  function isEnough(check: Check, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
+  function isEnough(check: ClientCheck, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
     const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs
     return isCurrent(check) && isRecentCopy(check.readAtMs, nowMs) && isNewerThanKv
   }
@@ -137,14 +137,14 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     },
 
     /** For a request that waits: it needs the partner's own row. */
-    ask: async (context: CacheContext, clientId: string): Promise<Check> => {
+    ask: async (context: CacheContext, clientId: string): Promise<ClientCheck> => {
       const check = await readRow(context, clientId)
       renewPartnerCopy(context, clientId)
       return check
     },
 
     /** For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Not shared. */
-    askPrimary: async (context: CacheContext, clientId: string): Promise<Check> => {
+    askPrimary: async (context: CacheContext, clientId: string): Promise<ClientCheck> => {
       const answer = await d1.readPrimary(context, (from) => from.checkPartner(clientId))
       const check = createCheck(answer, context.nowMs)
       // Otherwise it is kept only when the client is known to be right: anybody can send a client ID.
@@ -162,7 +162,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       const check = clients.get(clientId)?.check
       if (check && isPaused && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs) return check
       const { copy, endedAtMs } = await readStored(context, clientId)
-      const isUsable = (old: Check | PartnerCopy | undefined) =>
+      const isUsable = (old: ClientCheck | PartnerCopy | undefined) =>
         old && computeAsOfMs(old.checkedAtMs) >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
       const [held, stored] = [isUsable(check) ? check : undefined, isUsable(copy) ? copy : undefined]
       return held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored

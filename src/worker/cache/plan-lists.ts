@@ -11,7 +11,7 @@ import { isUsableInOutage, maxAgeMs } from './freshness.ts'
 import { canStore, readListCopy, writeListCopy, type HeldList } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
-export interface Answer {
+export interface ListAnswer {
   list: HeldList
   tier: 'memory' | 'kv' | 'd1'
   /** Seconds since the list was last known to be current. */
@@ -23,7 +23,7 @@ export interface Answer {
 }
 
 /** A list that was found in memory or in KV. */
-interface Found extends Pick<Answer, 'list'> {
+interface Found extends Pick<ListAnswer, 'list'> {
   tier: 'memory' | 'kv'
 }
 
@@ -79,7 +79,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 
   /** @throws StorageError when D1 does not answer and there is no usable copy */
-  async function read(name: ListName, { checkedAtMs, failure, prefetched }: Conditions): Promise<Answer> {
+  async function read(name: ListName, { checkedAtMs, failure, prefetched }: Conditions): Promise<ListAnswer> {
     const { context, key } = name
     const found = await find(name, prefetched)
     if (failure) {
@@ -99,7 +99,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     )
   }
 
-  async function answerFromD1(name: ListName, outdated: HeldList | undefined): Promise<Answer> {
+  async function answerFromD1(name: ListName, outdated: HeldList | undefined): Promise<ListAnswer> {
     const list = await load(name, outdated?.revision ?? 0)
     const cacheStatus = `kv; fwd=${outdated ? 'stale' : 'miss'}${list.storedAtMs === undefined ? '' : '; stored'}`
     return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
@@ -149,7 +149,7 @@ function measureBytes(key: string, { body }: HeldList): number {
 }
 
 /** While D1 fails. */
-function answerOld(found: Found | undefined, context: CacheContext): Answer | undefined {
+function answerOld(found: Found | undefined, context: CacheContext): ListAnswer | undefined {
   if (!isUsable(found?.list, context)) return undefined
   return createAnswer(found, context.nowMs - found.list.currentAtMs, true)
 }
@@ -172,7 +172,7 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
 }
 
 /** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */
-function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean): Answer {
+function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
   const cacheStatus = `${tier}; hit; ttl=${ttlSeconds}${isOld ? '; detail=storage-unavailable' : ''}`

@@ -7,7 +7,7 @@ import { createCacheContext } from '../cache/cache-context.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
 import type { RespondConditionally } from '../http/conditional-response.ts'
-import { createRoutes, methodNotAllowed } from '../http/routes.ts'
+import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
 import { parsePlanFilter } from './filter-query.ts'
 
 export interface PlansDependencies {

@@ -1,6 +1,6 @@
 // Limits sign-ins: by network and by client before a key is derived, and by client when the credentials are known to be right.
 import { rateLimitDeadlineMs, withDeadline } from '../deadline.ts'
-import { describeError, type Warn } from '../log.ts'
+import { describeError, type LogWarning } from '../log.ts'
 
 /** The period of both limits in wrangler.toml. */
 export const ratePeriodSeconds = 60
@@ -21,7 +21,7 @@ export async function countAttempt(
   limits: RateLimits,
   address: string | undefined,
   clientId: string,
-  warn: Warn,
+  warn: LogWarning,
 ): Promise<boolean> {
   // The network comes first: once it is over its limit, its attempts no longer count against the client.
   return (
@@ -34,11 +34,11 @@ export async function countAttempt(
  * Counts a sign-in with credentials that this isolate has verified. Strangers who know only the client ID count under another
  * key, so they can't use up this limit. Both keys have a prefix, or a stranger could send `known:…` as the client ID.
  */
-export function countKnownClient(limits: RateLimits, clientId: string, warn: Warn): Promise<boolean> {
+export function countKnownClient(limits: RateLimits, clientId: string, warn: LogWarning): Promise<boolean> {
   return isAllowed(limits, 'AUTH_RATE_LIMIT', `known:${clientId}`, warn)
 }
 
-async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: Warn): Promise<boolean> {
+async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<boolean> {
   try {
     return (await withDeadline(limits[name].limit({ key }), rateLimitDeadlineMs, name)).success
   } catch (error) {

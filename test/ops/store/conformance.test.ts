@@ -26,8 +26,8 @@ import type { OperatorDatabase } from '../../../src/db/operator-database.ts'
 import { countListedPlans, selectMigrations } from '../../../src/db/health-queries.ts'
 import { deleteLeftovers } from '../../../src/db/leftovers.ts'
 import {
-  changePartner,
-  createPartner,
+  insertPartnerChange,
+  insertNewPartner,
   findChange,
   recordKeyChange,
   setContact,
@@ -337,10 +337,10 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
   // Partners and keys.
   const clientId = 'c'.repeat(16)
   const request = makeRequest()
-  await createPartner(db, request, { shortName: 'acme', name: 'Acme', country: 'KE', clientId, secretHash: 'first' })
+  await insertNewPartner(db, request, { shortName: 'acme', name: 'Acme', country: 'KE', clientId, secretHash: 'first' })
   const changeId = (await findChange(db, request.requestId))?.id ?? 0
   const rotate = { kind: 'rotate', graceSeconds: 60, secretHash: 'second' } as const
-  await changePartner(db, makeRequest(), changeId, rotate)
+  await insertPartnerChange(db, makeRequest(), changeId, rotate)
   await setContact(db, 'acme', 'dev@acme.example')
   await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K')
   await deleteLeftovers(db)

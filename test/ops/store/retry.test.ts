@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { classifyAnswer, CloudflareError, isUncertain, type FailureKind } from '../../../src/ops/store/failure.ts'
-import { makeChange, type Changes, type Outcome } from '../../../src/ops/store/outcome.ts'
+import { makeTrackedChange, type OutcomeTracker, type Outcome } from '../../../src/ops/store/outcome.ts'
 import { retry } from '../../../src/ops/store/retry.ts'
 
 test.each<[FailureKind, number, number, string]>([
@@ -118,7 +118,7 @@ test.each<[string, Error | string | undefined, Error | string | undefined, Outco
   ['interrupted, because it needs too much', exhausted, 'found', 'unknown'],
   ['repeated, and then nothing can be read', undefined, busy, 'unknown'],
 ])('a change that is %s', async (_, attempted, found, outcome) => {
-  const changes: Changes = { outcome: 'unchanged' }
-  const result = await makeChange(changes, step(attempted), step(found)).catch((error: unknown) => error)
+  const changes: OutcomeTracker = { outcome: 'unchanged' }
+  const result = await makeTrackedChange(changes, step(attempted), step(found)).catch((error: unknown) => error)
   expect([result, changes.outcome]).toEqual([attempted ?? found, outcome])
 })

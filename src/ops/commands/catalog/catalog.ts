@@ -11,7 +11,7 @@ import {
   type CatalogImport,
 } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
-import { foldFindings } from '../../core/plan-rules/plan-rules.ts'
+import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import {
   describeOwners,
   findPlanChange,
@@ -52,7 +52,7 @@ import {
 } from './publication-output.ts'
 import type { Output } from '../frame/run.ts'
 import { forceFlag, logFlags, timeFlag } from '../frame/shared-flags.ts'
-import { printLog } from '../frame/log.ts'
+import { printLog } from '../frame/log-output.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const dryRun = { help: 'show what would change for partners, and change nothing' } as const

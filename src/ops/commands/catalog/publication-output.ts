@@ -32,7 +32,7 @@ export interface Question {
   undoneId?: number
 }
 
-/** Before a change is written, it is shown, with what is doubtful about it, and a question comes. A no throws. */
+/** Shows a change with its warnings, and asks before it is written. The answer "no" throws a UserError. */
 export function createRequest(
   run: Run & { attribution: Attribution },
   { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },

@@ -1,4 +1,4 @@
-// Everything that commands need in addition to their input. A test passes its own. What a command may not need is loaded late.
+// Everything that commands need besides their input. A test passes its own. Modules that only some commands need are loaded late.
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { readGitEmail } from '../../store/checkout.ts'
 import type { Store } from '../../store/store.ts'

@@ -34,10 +34,10 @@ export interface Run extends CommandContext {
   confirm: (effect: string, place?: Target) => Promise<void>
 }
 
-interface Manner {
+interface RunOptions {
   isJson: boolean
   /** Whether --yes was given. */
-  isSure: boolean
+  isConfirmed: boolean
   /** Whether what is printed reports a change, and says where it was made. */
   isChange: boolean
 }
@@ -45,7 +45,7 @@ interface Manner {
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,
-  { isJson, isSure, isChange }: Manner,
+  { isJson, isConfirmed, isChange }: RunOptions,
 ): Run {
   const { stdout, stderr } = context.io
   const progress = isJson ? undefined : context.progress
@@ -69,7 +69,7 @@ export function createRun(
       if (said !== undefined) stderr.write(`${said}\n`)
     },
     confirm: async (effect, place = target) => {
-      if (!place.remote || isSure) return
+      if (!place.remote || isConfirmed) return
       progress?.stop()
       await confirm(context.io, place, effect)
       progress?.show('Working')

@@ -9,7 +9,7 @@ export interface Flag {
   value?: `<${string}>`
   default?: string
   isRequired?: true
-  /** It may be given several times; any other flag only once. */
+  /** The flag may be repeated. Other flags may not. */
   isList?: true
   choices?: readonly string[]
   conflicts?: readonly string[]
@@ -24,7 +24,7 @@ export interface Argument extends Pick<Flag, 'isList' | 'parse'> {
 
 export type Arguments = Readonly<Record<string, Argument>>
 export type Flags = Readonly<Record<string, Flag>>
-type Changes = 'at-once' | 'publication'
+type ChangeKind = 'at-once' | 'publication'
 type Opens = 'itself' | 'none'
 
 /** Names are in camel case: the flag `replaceNewest` is --replace-newest, and the argument `shortName` is <short-name>. */
@@ -40,20 +40,20 @@ interface Definition<A, F, C, S, I, R> {
   changes?: C
   /** With --remote it asks, unless --yes is given. A publication always may. */
   asks?: true
-  /** Where it works: on a local or deployed store that is opened for it, on one that it opens itself, or on none. */
+  /** By default, the frame opens the store. `itself`: the verb opens it. `none`: it needs no store. */
   store?: S
   /** @returns texts that the record must not hold, such as a person's address. */
   hides?: (input: I) => string[]
-  /** Why it takes no words but flags, instead of quoting them. */
-  refusesWords?: string
-  /** It hands its words to wrangler, which reports the wrong ones. */
+  /** The error for words that are not flags: it replaces commander's, which quotes them. */
+  whyNoArguments?: string
+  /** Passes its words on to wrangler, which refuses wrong ones. */
   passesOn?: true
   /** @returns what to print, unless it has printed by itself. @throws UserError for a mistake. */
   run: (input: I, run: R) => Promise<Output | void>
 }
 
 /** A verb whose flags are known only at run time. */
-export type Verb = Definition<Arguments, Flags, Changes | undefined, Opens | undefined, never, never>
+export type Verb = Definition<Arguments, Flags, ChangeKind | undefined, Opens | undefined, never, never>
 export type Verbs = Readonly<Record<string, Verb>>
 
 /** Flags that verbs share. They are absent from verbs without them, and false or undefined there. */
@@ -91,17 +91,17 @@ export type ChangeRun = Run & { store: Store; attribution: Attribution }
 
 type RunOf<C, S> = Run &
   (S extends Opens ? unknown : { store: Store }) &
-  (C extends Changes ? { attribution: Attribution } : unknown)
+  (C extends ChangeKind ? { attribution: Attribution } : unknown)
 
 /** The type of no arguments, or of no flags. */
 // oxlint-disable-next-line typescript/no-generated-empty-object-type
 type None = Record<never, never>
 
-/** Lets the compiler find out what `run` gets. */
+/** Lets the compiler infer the arguments of `run`. */
 export function verb<
   const A extends Arguments = None,
   const F extends Flags = None,
-  C extends Changes | undefined = undefined,
+  C extends ChangeKind | undefined = undefined,
   S extends Opens | undefined = undefined,
 >(definition: Definition<A, F, C, S, Input<A, F>, RunOf<C, S>>): Verb {
   return definition

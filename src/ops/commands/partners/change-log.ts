@@ -1,9 +1,9 @@
-// What partner log and keys log print: two views of one record.
+// partner log and keys log: two views of one record.
 import { listEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import type { Store } from '../../store/store.ts'
 import { entryToJson } from './partner-output.ts'
-import { printLog, type LogOutput } from '../frame/log.ts'
+import { printLog, type LogOutput } from '../frame/log-output.ts'
 import type { Output } from '../frame/run.ts'
 
 export async function readLog(

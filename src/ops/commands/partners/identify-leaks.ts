@@ -1,4 +1,4 @@
-// What partner identify says of each secret in a text.
+// partner identify: describes each secret in a text.
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { listKeys, type Key } from '../../core/keys/key-ring.ts'
 import {
@@ -19,7 +19,7 @@ import type { Output, Run } from '../frame/run.ts'
 /** Each client secret costs a derivation for each live one. */
 const maxLeaks = 10
 
-/** What is known of the environment. Undefined: it could not be read. */
+/** What the environment says about secrets; undefined where it could not be read. */
 interface Known {
   target: Target
   nowSeconds: number
@@ -27,7 +27,7 @@ interface Known {
   keys: readonly Key[] | undefined
 }
 
-interface Answer {
+interface LeakReport {
   isFound: boolean
   fields: object
 }
@@ -75,7 +75,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   return { ...output, findings: answers.some(({ isFound }) => isFound) ? undefined : none }
 }
 
-async function describeLeak(leak: Leak, known: Known): Promise<Answer> {
+async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
   const { line, kind } = leak
   switch (kind) {
     case 'signing-key':
@@ -101,7 +101,7 @@ const mayBeKey = 'may be a signing key: see "A signing key leaked" in src/worker
 function describeKey(
   { line, kind, kid }: { line: number; kind: 'signing-key' | 'key-name'; kid: string },
   { keys, target }: Known,
-): Answer {
+): LeakReport {
   const use = keys?.find((one) => one.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
   const state = keys === undefined ? notKnown : use === undefined ? noMatch : `in use: it ${uses[use]}`
@@ -112,7 +112,7 @@ function describeKey(
 }
 
 /** While D1 fails, a token still names its partner. */
-function describeToken({ line, kind, claims }: Extract<Leak, { kind: 'token' }>, known: Known): Answer {
+function describeToken({ line, kind, claims }: Extract<Leak, { kind: 'token' }>, known: Known): LeakReport {
   const { owners, nowSeconds, target } = known
   if (owners !== undefined) return describeOwned({ line, kind }, findTokenOwner(claims, owners, nowSeconds), known)
   const { shortName, createdAt, expiresAt, clientId } = claims
@@ -126,7 +126,7 @@ function describeOwned(
   { line, kind }: { line: number; kind: 'secret' | 'token' },
   owned: Owned | undefined,
   { target }: Known,
-): Answer {
+): LeakReport {
   if (owned === undefined) return { isFound: false, fields: { line, kind, state: noMatch } }
   const { partner, state, createdAt, expiresAt } = owned
   const { shortName, name, clientId } = partner

@@ -128,7 +128,7 @@ export const partner = {
     example: 'partner identify < FILE',
     store: 'itself',
     json: 'an array: of each secret, its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
-    refusesWords:
+    whyNoArguments:
       'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
     async run(_, run) {
       const { identifyLeaks } = await import('./identify-leaks.ts')
@@ -185,7 +185,7 @@ export const partner = {
         : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
       await run.confirm(effect)
       if (tokensOnly) {
-        const { output, after } = await makeChange(run, shortName, { kind: 'end-tokens' })
+        const { output, after } = await changeAndReport(run, shortName, { kind: 'end-tokens' })
         return { ...output, note: `${output.note}\n${formatTokensMessage(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
@@ -205,7 +205,7 @@ export const partner = {
     async run({ shortName }, run) {
       // Reads nothing before: while the database fails, the mark in the cache must come within seconds.
       await run.confirm(`${shortName} will be suspended: every request gets 401, until partner resume.`)
-      return (await makeChange(run, shortName, { kind: 'suspend' })).output
+      return (await changeAndReport(run, shortName, { kind: 'suspend' })).output
     },
   }),
 
@@ -213,7 +213,7 @@ export const partner = {
     help: 'end a suspension',
     example: 'partner resume acme',
     ...change,
-    run: async ({ shortName }, run) => (await makeChange(run, shortName, { kind: 'resume' })).output,
+    run: async ({ shortName }, run) => (await changeAndReport(run, shortName, { kind: 'resume' })).output,
   }),
 
   set: verb({
@@ -232,7 +232,7 @@ export const partner = {
         run.warn(move)
         await run.confirm(`${shortName} will list the plans of ${country}.`)
       }
-      const { output } = await makeChange(run, shortName, { kind: 'set', ...fields })
+      const { output } = await changeAndReport(run, shortName, { kind: 'set', ...fields })
       const warning = country === undefined ? undefined : await findEmptyList(run.store, { shortName, country })
       if (warning !== undefined) run.warn(warning)
       return output
@@ -246,7 +246,7 @@ export const partner = {
     asks: true,
     async run({ shortName }, run) {
       await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`)
-      return (await makeChange(run, shortName, { kind: 'close' })).output
+      return (await changeAndReport(run, shortName, { kind: 'close' })).output
     },
   }),
 
@@ -306,7 +306,7 @@ export const partner = {
 }
 
 /** Makes a change without a new secret. */
-async function makeChange(
+async function changeAndReport(
   run: ChangeRun,
   name: string,
   request: PartnerRequest,

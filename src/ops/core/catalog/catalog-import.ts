@@ -1,6 +1,6 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
-import { findStrangers, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
+import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
@@ -41,14 +41,14 @@ export interface ImportChoice {
 /** A catalog file: JSON, or the sheets of a spreadsheet. */
 export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
 
-/** As many conflicts are printed. */
+/** More conflicts are only counted. */
 const maxConflicts = 10
 
 export const nothingImported = 'Nothing was imported.'
 
 /**
  * Reads the plans of a catalog file.
- * @param store tells which plans of an invalid file have the ID of another plan.
+ * @param store holds the catalog, whose IDs an invalid file is also compared with.
  * @throws UserError with one line for each defect.
  */
 export async function readCatalog(input: CatalogInput, { db }: Store): Promise<CatalogFile> {
@@ -56,12 +56,12 @@ export async function readCatalog(input: CatalogInput, { db }: Store): Promise<C
   if (result.kind !== 'invalid') return result
   const { defects, places } = result
   const [catalog, highestId] = await Promise.all([selectCatalog(db), selectHighestPlanId(db)])
-  const strangers = findStrangers([...places.keys()], catalog.plans, highestId, places)
-  throw refuseDefects([...defects, ...strangers], nothingImported)
+  const mismatches = findIdentityMismatches([...places.keys()], catalog.plans, highestId, places)
+  throw refuseDefects([...defects, ...mismatches], nothingImported)
 }
 
 /**
- * Reads the rows of a file of partial updates. Its defects are in the result: only the catalog tells the others.
+ * Reads the rows of a file of partial updates. The result lists the defects that need no catalog to be found.
  * @throws UserError for JSON.
  */
 export function readUpdate(input: CatalogInput): CatalogUpdate {
@@ -121,8 +121,8 @@ async function prepareMerge(
   }
   const put = merged.flatMap(({ after }) => after ?? [])
   const untouched = excludePlans(before, merged)
-  const strangers = findStrangers(put, before, await selectHighestPlanId(db))
-  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
+  const mismatches = findIdentityMismatches(put, before, await selectHighestPlanId(db))
+  if (mismatches.length > 0) throw refuseDefects(mismatches, nothingImported)
   checkConsistency([...untouched, ...put], nothingImported)
 
   const changes = listChanged(merged, before)

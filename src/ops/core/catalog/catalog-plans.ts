@@ -47,7 +47,7 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
   return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
-/** The catalog of now with what is scheduled until then. */
+/** The current catalog, with the publications that are scheduled until then. */
 async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const scheduled = (await listPublications(store, { states: ['scheduled'] }))
     .filter(({ dueAt, willConflict }) => (dueAt ?? 0) <= atSeconds && !willConflict)
@@ -59,7 +59,7 @@ async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> 
   let plans = applyChanges((await selectCatalog(store.db)).plans, [])
   for (const { id } of scheduled) {
     const changes = mergeChanges(plans, changesById.get(id) ?? [])
-    // Otherwise it will conflict with one before it.
+    // A publication with a conflict will not be published.
     if (changes.every(({ conflicts }) => conflicts.length === 0)) plans = applyChanges(plans.values(), changes)
   }
   return [...plans.values()].toSorted((a, b) => a.id - b.id)

@@ -1,7 +1,7 @@
 // Prints the defects of a file, or of the values of a command.
 import type { Defect, Place } from '../file-formats/defect.ts'
 import { abbreviate } from '../../../abbreviate.ts'
-import { findConflicts } from '../file-formats/catalog-file.ts'
+import { findContradictions } from '../file-formats/catalog-file.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -22,8 +22,8 @@ export function refuseDefects(defects: readonly Defect[], ...closing: string[]):
 
 /** @throws UserError when a catalog would contradict itself. */
 export function checkConsistency(plans: readonly CatalogPlan[], closing: string): void {
-  const conflicts = findConflicts(plans)
-  if (conflicts.length > 0) throw refuseDefects(conflicts, closing)
+  const contradictions = findContradictions(plans)
+  if (contradictions.length > 0) throw refuseDefects(contradictions, closing)
 }
 
 function kindOf({ place, expected, found }: Defect): string {

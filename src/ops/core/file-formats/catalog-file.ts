@@ -51,7 +51,7 @@ export function parseCatalog(json: string): CatalogResult {
     if (plan.data) places.set(plan.data, { kind: 'plan', identifier: plan.data.identifier, number: index + 1 })
     if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
   }
-  defects.push(...findConflicts([...places.keys()], places))
+  defects.push(...findContradictions([...places.keys()], places))
   if (data && (data.catalog === undefined) !== (data.revision === undefined)) {
     defects.push({ place: { kind: 'file' }, expected: 'both catalog and revision, or neither', found: 'one of them' })
   }
@@ -73,7 +73,7 @@ export function findTooMany(count: number): Defect[] {
 
 /** A catalog needs four. */
 const maxLevels = 100
-/** Those of 50,000 plans. */
+/** The values of 50,000 plans. */
 const maxValues = 5_000_000
 
 /** JSON.parse keeps the last of two members with the same name. */
@@ -154,7 +154,7 @@ type Places = ReadonlyMap<CatalogPlan, Place>
  * Finds plans that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
  * ID, such as a category. Names the later plan.
  */
-export function findConflicts(plans: Plans, places: Places = new Map()): Defect[] {
+export function findContradictions(plans: Plans, places: Places = new Map()): Defect[] {
   return [...findDuplicates(plans, places), ...findDifferences(plans, places)]
 }
 
@@ -210,7 +210,12 @@ function findDifferences(plans: Plans, places: Places): Defect[] {
  * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.
  * @param highestId that a plan ever had: a new plan is offered a higher one.
  */
-export function findStrangers(plans: Plans, catalog: Plans, highestId: number, places: Places = new Map()): Defect[] {
+export function findIdentityMismatches(
+  plans: Plans,
+  catalog: Plans,
+  highestId: number,
+  places: Places = new Map(),
+): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
   let freeId = plans.reduce((highest, { id }) => Math.max(highest, id), highestId)

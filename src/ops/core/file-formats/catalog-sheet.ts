@@ -1,7 +1,7 @@
 // A catalog as a spreadsheet: one row for each plan. Pure.
 import { nameSome } from '../../../abbreviate.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
-import { findConflicts, listDefects, type CatalogFile, type CatalogResult } from './catalog-file.ts'
+import { findContradictions, listDefects, type CatalogFile, type CatalogResult } from './catalog-file.ts'
 import type { Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
 import { encodeCell, type CellFormat } from './plan-cells.ts'
@@ -61,7 +61,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
       defects.push(...listDefects(error, fields, row.place).filter(({ place: { field = '' } }) => present.has(field)))
   }
   const plans = [...places.keys()]
-  defects.push(...findConflicts(plans, places))
+  defects.push(...findContradictions(plans, places))
   if (defects.length > 0) return { kind: 'invalid', defects, places }
   return { kind: 'catalog', plans, origin, ignored }
 }

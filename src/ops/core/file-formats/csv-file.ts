@@ -5,7 +5,7 @@ import type { Cell } from './plan-cells.ts'
 import type { Sheet, Spreadsheet } from './plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-/** Those of 50,000 plans. More could fill the memory. */
+/** The cells of 50,000 plans. More could fill the memory. */
 const maxCells = 5_000_000
 
 const delimiters = [',', ';', '\t']

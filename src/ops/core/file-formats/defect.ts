@@ -1,4 +1,4 @@
-// What is wrong with a file of plans, as data: ops/core/defects.ts prints it. Pure.
+// The defects of a file of plans, as data. core/differences/defects.ts prints them. Pure.
 import { suggestName } from '../../shared/suggest-name.ts'
 import { describeValue } from './plan-cells.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'

@@ -98,7 +98,7 @@ function listCovered(merges: readonly MergeRange[], row: number, width: number):
   return covered
 }
 
-/** Of a formula, takes the value that the spreadsheet computed. */
+/** For a formula, returns the value that the spreadsheet computed. */
 function readCell(value: Cell, cell: XlsxCell | undefined): Cell {
   if (cell?.type === 'error') return new UnusableCell(`${showCell(value)}, the error of a formula`)
   if (cell?.formula !== undefined && value === null) {

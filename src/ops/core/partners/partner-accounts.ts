@@ -3,8 +3,8 @@ import { abbreviate } from '../../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../crypto/client-secret.ts'
 import { deleteLeftovers } from '../../../db/leftovers.ts'
 import {
-  changePartner as insertChange,
-  createPartner as insertPartner,
+  insertNewPartner,
+  insertPartnerChange,
   setContact,
   type MadeChange,
   type PartnerChange,
@@ -20,7 +20,7 @@ import type { Attribution } from '../record/attribution.ts'
 import { findCountryProblem, toUpperCaseCode } from '../../shared/country.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { findLineProblem } from '../../shared/line-problem.ts'
-import { changeWithCopy, type OutageEffect, type RecordedPartner, type Warn } from './partner-copy.ts'
+import { changeWithCopy, type OutageEffect, type RecordedPartner, type PrintWarning } from './partner-copy.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
 import { recordChange } from '../record/recorded-change.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
@@ -38,10 +38,10 @@ export interface Credentials {
   country: string
 }
 
-/** Who changes a partner, and hears what is left of the change. */
+/** The author of a change, and where its warnings are printed. */
 export interface Operator {
   attribution: Attribution
-  warn: Warn
+  warn: PrintWarning
 }
 
 /** What `set` changes. A contact of null deletes it. */
@@ -111,7 +111,7 @@ export async function createPartner(
   const { clientSecret, secretHash } = await generateSecret(store)
   const row = { ...partner, clientId, secretHash }
   try {
-    await recordChange(store, attribution, (db, request) => insertPartner(db, request, row))
+    await recordChange(store, attribution, (db, request) => insertNewPartner(db, request, row))
   } catch (error) {
     if (!isCausedBy(error, 'change_record.partner')) throw error
     const list = describeCommand(store.target, 'partner', 'list')
@@ -196,7 +196,7 @@ export async function changePartner(
     name,
     effect: outageEffects[request.kind],
     find: () => findRecordedPartner(store, name),
-    change: (found) => makeChange(store, found, request, attribution),
+    change: (found) => makeRequestedChange(store, found, request, attribution),
   })
   await copied
   await cleanUp(store)
@@ -223,7 +223,7 @@ export async function replaceSecrets(
     name,
     effect: outageEffects[replacement.kind],
     find: () => findRecordedPartner(store, name),
-    change: (found) => makeSecret(store, found, replacement, attribution),
+    change: (found) => makeSecretChange(store, found, replacement, attribution),
   })
   const { credentials, changedAt, tokensValidFrom } = made
   const kept = replacement.kind === 'replace-newest' ? (before.secrets[0]?.expiresAt ?? null) : null
@@ -260,7 +260,7 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
 }
 
 /** @returns the entries of the partner after the change, the newest first. */
-async function makeChange(
+async function makeRequestedChange(
   store: Store,
   found: RecordedPartner,
   request: PartnerRequest,
@@ -268,21 +268,21 @@ async function makeChange(
 ): Promise<Pick<RecordedPartner, 'entries'>> {
   const { name, country, shortName } = found.partner
   if (isDone(found.partner, request)) return found
-  throwProblems([findMisfit(store, found.partner, request.kind)])
+  throwProblems([explainRefusal(store, found.partner, request.kind)])
   const row = request.kind === 'set' ? { name, country, ...request } : request
   const made = await insertRow(store, found, row, attribution)
   if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
   return made
 }
 
-async function makeSecret(
+async function makeSecretChange(
   store: Store,
   found: RecordedPartner,
   replacement: SecretReplacement,
   attribution: Attribution,
 ) {
   const { shortName, country, clientId } = found.partner
-  throwProblems([findMisfit(store, found.partner, replacement.kind)])
+  throwProblems([explainRefusal(store, found.partner, replacement.kind)])
   const { clientSecret, secretHash } = await generateSecret(store)
   const made = await insertRow(store, found, { ...replacement, secretHash }, attribution)
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
@@ -295,7 +295,9 @@ async function insertRow(
   row: PartnerChange,
   attribution: Attribution,
 ): Promise<Pick<RecordedPartner, 'entries'> & MadeChange> {
-  const made = await recordChange(store, attribution, (db, recorded) => insertChange(db, recorded, partner.id, row))
+  const made = await recordChange(store, attribution, (db, recorded) =>
+    insertPartnerChange(db, recorded, partner.id, row),
+  )
   if (made !== undefined) return { ...made, entries: [{ kind: row.kind, ...made }, ...entries] }
   const { shortName } = partner
   const see = describeCommand(store.target, 'partner', 'show', shortName)
@@ -311,7 +313,7 @@ function isDone({ suspendedAt, closedAt }: Partner, { kind }: PartnerRequest): b
 }
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. */
-function findMisfit({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string | undefined {
+function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string | undefined {
   const { shortName, closedAt, secrets } = partner
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)

@@ -11,9 +11,9 @@ import { outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 /** Receives a line for the user about a change that was not made completely. */
-export type Warn = (warning: string) => void
+export type PrintWarning = (warning: string) => void
 
-/** What of an entry of the record says when access ended. */
+/** The fields of a record entry that say when access ended. */
 type AccessEntry = Pick<PartnerEntry, 'kind' | 'changedAt' | 'suspendedAt'>
 
 /** A partner with its entries of the record, the newest first. */
@@ -51,7 +51,7 @@ const endingKinds = new Set(['close', 'lockdown', 'end-tokens', 'replace-newest'
  */
 export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries'>>(
   store: Store,
-  warn: Warn,
+  warn: PrintWarning,
   { name, effect, find, change }: CopiedChange<Made>,
 ): Promise<{ before: Partner; made: Made; copied: Promise<void> }> {
   let found: RecordedPartner | undefined
@@ -59,7 +59,7 @@ export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries
     found = await find()
     return { before: found.partner, made: await change(found) }
   }
-  const updateWithoutDatabase = () => updateInOutage(store, name, effect, found).catch(describeFailure)
+  const updateWithoutDatabase = () => updateInOutage(store, name, effect, found).catch(describeCopyFailure)
 
   const changing = findAndChange()
   if (effect !== 'nothing' && !(await isSettledWithin(changing, patienceMs))) {
@@ -92,12 +92,12 @@ function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
 }
 
 /** A mark keeps access ended that an earlier change ended, too: what is in memory of isolates may be from before that. */
-async function updateCopy(store: Store, warn: Warn, { partner, entries }: RecordedPartner): Promise<void> {
+async function updateCopy(store: Store, warn: PrintWarning, { partner, entries }: RecordedPartner): Promise<void> {
   try {
     await writeMark(store, getPartnerKey(partner.clientId), partner.shortName, findAccessEnds(partner, entries))
   } catch (error) {
     const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
-    warn(`${describeFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)
+    warn(`${describeCopyFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)
   }
 }
 
@@ -121,7 +121,7 @@ async function writeMark(store: Store, key: string, shortName: string, ends: Acc
   else await store.putKeys([key], { shortName, ...ends } satisfies PartnerMark, staleIfErrorHours * 3600)
 }
 
-/** @param found undefined when the database did not say whom the name means. @returns a sentence about it. */
+/** @param found undefined when the database did not answer which partner has the name. @returns a sentence about the marks. */
 async function updateInOutage(
   store: Store,
   name: string,
@@ -151,7 +151,7 @@ interface StoredCopy extends Pick<CachedKey, 'metadata'> {
   shortName: string
 }
 
-/** While the database fails, the metadata tells the partner of a copy. */
+/** While the database fails, the metadata of a copy names its partner. */
 async function findCopies(store: Store, name: string, partner: Partner | undefined): Promise<StoredCopy[]> {
   if (partner !== undefined) {
     const key = getPartnerKey(partner.clientId)
@@ -197,6 +197,6 @@ async function liftSuspensions(
     : `The cache has no mark of ${name} that only a suspension made, so nothing was lifted.`
 }
 
-function describeFailure(error: unknown): string {
+function describeCopyFailure(error: unknown): string {
   return `The cached copy could not be updated: ${error instanceof Error ? error.message : String(error)}`
 }

@@ -18,19 +18,19 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
   const sentences = [
     suspendedAt === null
       ? `${status}, and lists the plans of ${country}.`
-      : `${status} since ${describeEntry(findLast('close', 'suspend'))}: every request gets 401.`,
-    ...(secrets.length === 0 ? [] : [`Its newest secret is of ${describeEntry(newSecret)}.`]),
+      : `${status} since ${explainEntry(findLast('close', 'suspend'))}: every request gets 401.`,
+    ...(secrets.length === 0 ? [] : [`Its newest secret is of ${explainEntry(newSecret)}.`]),
     ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
   ]
   const resumed = suspendedAt === null && findLast('resume')
-  if (resumed) sentences.push(`Its last suspension ended at ${describeEntry(resumed)}.`)
+  if (resumed) sentences.push(`Its last suspension ended at ${explainEntry(resumed)}.`)
   if (tokensValidFrom === null) return sentences
-  const ended = describeEntry(findLast('lockdown', 'end-tokens'))
+  const ended = explainEntry(findLast('lockdown', 'end-tokens'))
   return [...sentences, `Tokens from before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token: ${ended}.`]
 }
 
 /** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */
-function describeEntry(entry: PartnerEntry | undefined): string {
+function explainEntry(entry: PartnerEntry | undefined): string {
   if (entry === undefined) return 'a time that the record does not have'
   const { changedAt, kind, actor, note } = entry
   return `${formatIsoTime(changedAt)} (${kind} by ${actor}${note === null ? '' : `: ${note}`})`

@@ -1,5 +1,5 @@
-// Whose the secrets of a leaked text are, and whether they are accepted. Of a client secret only a salted hash is stored, so every
-// live one is tried. A token names its partner. Of a signing key only the name is known.
+// Finds the owners of leaked secrets, and whether these are accepted. The database stores only a salted hash of each client secret,
+// so the text is compared with every live one. A token names its partner. Only the name of a signing key is known.
 import { readPbkdf2Iterations } from '../../../api/config.ts'
 import { decodeBase64Url } from '../../../crypto/base64.ts'
 import { findMatchingHash } from '../../../crypto/client-secret.ts'

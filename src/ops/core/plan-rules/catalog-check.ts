@@ -1,16 +1,16 @@
-// catalog check: everything about the catalog of now that an operator should look at.
+// catalog check: everything in the current catalog that an operator should look at.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { findImplausibleFigures, type Finding } from './plan-rules.ts'
+import { findImplausibleFigures, type PlanFinding } from './plan-findings.ts'
 
 const maxAgeDays = 45
 
 /** The errors first. */
-export async function checkCatalog({ db }: Store): Promise<Finding[]> {
+export async function checkCatalog({ db }: Store): Promise<PlanFinding[]> {
   const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
   const today = formatIsoTime(now).slice(0, 10)
   return [
@@ -21,10 +21,10 @@ export async function checkCatalog({ db }: Store): Promise<Finding[]> {
   ]
 }
 
-function findGaps(plan: CatalogPlan, today: string): Finding[] {
+function findGaps(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
-  const found: Finding[] = []
-  const add = (rule: Finding['rule'], message: string) =>
+  const found: PlanFinding[] = []
+  const add = (rule: PlanFinding['rule'], message: string) =>
     found.push({ level: 'warning', rule, subject: identifier, message })
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
   if (ageDays > maxAgeDays) add('old', `performanceDate ${performanceDate} is ${ageDays} days old.`)
@@ -36,10 +36,10 @@ function findGaps(plan: CatalogPlan, today: string): Finding[] {
 }
 
 /** Finds plans of one list that partners' customers can't tell apart. */
-function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
+function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
   return (['name', 'coolName'] as const).flatMap((field) => {
     const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
-    return [...groups.values()].flatMap(([first, ...others]): Finding[] => {
+    return [...groups.values()].flatMap(([first, ...others]): PlanFinding[] => {
       const countries = [first, ...others].flatMap((plan) => plan?.viewableIn ?? [])
       const shared = new Set(countries.filter((code, index) => countries.indexOf(code) < index))
       if (first === undefined || shared.size === 0) return []
@@ -50,7 +50,7 @@ function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
   })
 }
 
-function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): Finding[] {
+function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
   return [...Map.groupBy(empty, ({ country }) => country)].map(([country, there]) => {

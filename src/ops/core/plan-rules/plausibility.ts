@@ -20,8 +20,8 @@ import {
   findLostFigures,
   findMovedColumns,
   foldFindings,
-  type Finding,
-} from './plan-rules.ts'
+  type PlanFinding,
+} from './plan-findings.ts'
 
 /** More than this share of a catalog, or of a country's list, is hardly ever removed on purpose. */
 const maxRemovedShare = 1 / 5
@@ -69,7 +69,7 @@ async function findPendingConflicts(
   const known = await findConflicts(db, ids)
   return pending.flatMap(({ id, actor, planCount }) => {
     const conflicts = mergeChanges(changed, changesById.get(id) ?? []).flatMap((merge) => merge.conflicts)
-    // One that conflicts already was told before.
+    // The log shows a publication that already conflicts.
     if (conflicts.length === 0 || known.has(id)) return []
     const which = `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}.`
     const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
@@ -109,7 +109,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
 }
 
 /** Finds the implausible figures that the plan did not have before. */
-function findNewFigures({ before, after }: PlanChange, today: string): Finding[] {
+function findNewFigures({ before, after }: PlanChange, today: string): PlanFinding[] {
   const find = (plan: CatalogPlan | null) => (plan ? findImplausibleFigures(plan, today) : [])
   const known = new Set(find(before).map(({ message }) => message))
   return find(after).filter(({ message }) => !known.has(message))

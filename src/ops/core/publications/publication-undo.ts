@@ -1,4 +1,4 @@
-// Taking a publication back, and making one again that conflicted or is pending: both are merged with the catalog of now, by field.
+// Takes a publication back, or makes a conflicted or pending one again. Both are merged with the current catalog, field by field.
 import { isSameJson, nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
@@ -69,7 +69,7 @@ export interface Redo extends PreparedChange {
 }
 
 /**
- * Computes a publication again that conflicted, or is pending, from the catalog of now: its own values replace those of others.
+ * Computes a conflicted or pending publication again, from the current catalog. Its own values replace those of others.
  * @param exceptChanged leaves the plans with a field that others changed as they are.
  * @throws UserError when it has ended, or nothing of it is left to publish.
  */
@@ -135,12 +135,12 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
 async function prepareMerged(
   { db }: Store,
   wanted: readonly PlanChange[],
-  isLeaving: boolean,
+  isSkippingConflicts: boolean,
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
   const { origin, plans: catalog } = await selectCatalog(db)
   const merged = mergeChanges(applyChanges(catalog, []), wanted)
   const changes = merged
-    .filter(({ conflicts }) => !(isLeaving && conflicts.length > 0))
+    .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
     // A plan that comes back may lack a field that was added since.
     .map(({ planId, before, after }) => ({ planId, before, after: before || !after ? after : fillOlderPlan(after) }))
     .filter(({ before, after }) => !isSameJson(before, after))

@@ -18,7 +18,7 @@ import {
 } from '../../../db/publish.ts'
 import { openStates } from '../../../db/schema.ts'
 import { stagePublication, storeChange, type NewPublication } from '../../../db/stage-publication.ts'
-import { makeChange } from '../../store/outcome.ts'
+import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
@@ -130,7 +130,7 @@ async function settle(
   attempt: () => Promise<boolean>,
   isDone: (row: PublicationRow) => boolean,
 ): Promise<PublicationRow | undefined> {
-  const made = await makeChange<true | PublicationRow>(
+  const made = await makeTrackedChange<true | PublicationRow>(
     changes,
     async () => (await attempt()) || undefined,
     async () => {

@@ -1,7 +1,7 @@
 // Makes a change of a partner or a signing key once, also when an answer was lost.
 import { findChange, type ChangeRequest, type MadeChange } from '../../../db/partner-changes.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
-import { makeChange } from '../../store/outcome.ts'
+import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
@@ -15,7 +15,7 @@ export function recordChange(
   insert: (db: OperatorDatabase, request: ChangeRequest) => Promise<MadeChange | undefined>,
 ): Promise<MadeChange | undefined> {
   const request = { ...attribution, requestId: crypto.randomUUID() }
-  return makeChange(
+  return makeTrackedChange(
     store.changes,
     () => insert(store.db, request),
     () => findChange(store.db, request.requestId),

@@ -12,7 +12,7 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
+import { ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { describeRevived, listKeys, type Key } from '../keys/key-ring.ts'
 
@@ -23,7 +23,7 @@ const maxDelaySeconds = 180
 const maxKeyAgeDays = 365
 const daySeconds = 86_400
 
-/** What surrounds a store. */
+/** The things around a store that doctor checks. */
 export interface Environment {
   /** The file names of the migrations of this checkout. */
   migrations: readonly string[]
@@ -78,7 +78,7 @@ export async function examineDeploy(
       describeCommand(target, 'keys', 'rotate'),
     ),
   ]
-  const select = (wanted: Finding['level']) =>
+  const select = (wanted: CheckResult['level']) =>
     findings.filter(({ level }) => level === wanted).map(({ message }) => message)
   return { obstacles: select('problem'), doubts: select('warning') }
 }
@@ -106,7 +106,7 @@ function readApplied(db: Store['db']): Promise<string[]> {
   })
 }
 
-function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): Finding {
+function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): CheckResult {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
     return problem(`${missing.join(', ')} not applied. Run: ${describeMigration(target)}`)
@@ -116,27 +116,27 @@ function checkMigrations(known: readonly string[], applied: readonly string[], t
   return warning(`This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
 }
 
-async function checkReplication(isReplicated: () => Promise<boolean>): Promise<Finding> {
+async function checkReplication(isReplicated: () => Promise<boolean>): Promise<CheckResult> {
   if (await isReplicated()) return ok('Read replication is on.')
   return problem(
     'Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
   )
 }
 
-async function checkCatalog({ db, target }: Store): Promise<Finding> {
+async function checkCatalog({ db, target }: Store): Promise<CheckResult> {
   const count = await countListedPlans(db)
   if (count > 0) return ok(`Listed plans: ${count}.`)
   return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
-async function checkCache({ deleteKey }: Store): Promise<Finding> {
+async function checkCache({ deleteKey }: Store): Promise<CheckResult> {
   await deleteKey('doctor')
   return ok('KV answers.')
 }
 
 /** @param fix the command that brings a key. */
-function checkSigning(names: readonly string[], nowSeconds: number, fix: string): Finding[] {
+function checkSigning(names: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
   const hasBegun = names.some((name) => Number(parseKeyName(name)) <= nowSeconds)
   return hasBegun ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
 }
@@ -147,7 +147,7 @@ async function checkKeys(
   entries: readonly KeyEntry[] | undefined,
   target: Target,
   nowSeconds: number,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const { live, latest } = await list()
   const keys = listKeys(live, nowSeconds, entries)
   const strange = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
@@ -181,7 +181,7 @@ async function checkKeys(
 }
 
 /** @param fix the command that brings a key. */
-function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Finding[] {
+function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined) return []
   const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
@@ -192,7 +192,7 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Fin
 }
 
 /** Computes the hashes of the plans of all publications again. */
-async function checkRecord({ db }: Store): Promise<Finding[]> {
+async function checkRecord({ db }: Store): Promise<CheckResult[]> {
   const [publications, hashes] = [await selectPublications(db, {}), await hashStoredPlans(db)]
   const changed = publications.filter(({ id, plansHash }) => (hashes.get(id) ?? null) !== plansHash)
   if (changed.length === 0) return [ok('The plans of each publication fit its hash.')]
@@ -204,7 +204,7 @@ async function checkRecord({ db }: Store): Promise<Finding[]> {
 }
 
 /** Checks the publications that are not published yet. */
-async function checkPublications({ db, target }: Store): Promise<Finding[]> {
+async function checkPublications({ db, target }: Store): Promise<CheckResult[]> {
   const [now, open] = await Promise.all([selectNowSeconds(db), selectPublications(db, { states: openStates })])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)

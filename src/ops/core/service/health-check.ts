@@ -1,4 +1,4 @@
-// What a check of a service found, and how the checks of a command are run beside each other.
+// The result of a check, and how a command runs its checks at the same time.
 import { ConfigError } from '../../../api/config.ts'
 import { findCloudflareError } from '../../store/failure.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -10,22 +10,22 @@ export interface HealthCheck {
   message: string
 }
 
-export type Finding = Omit<HealthCheck, 'name'>
+export type CheckResult = Omit<HealthCheck, 'name'>
 
-export const ok = (message: string): Finding => ({ level: 'ok', message })
-export const warning = (message: string): Finding => ({ level: 'warning', message })
-export const problem = (message: string): Finding => ({ level: 'problem', message })
+export const ok = (message: string): CheckResult => ({ level: 'ok', message })
+export const warning = (message: string): CheckResult => ({ level: 'warning', message })
+export const problem = (message: string): CheckResult => ({ level: 'problem', message })
 
 /**
  * Runs checks at the same time. When Cloudflare fails for one of them, the others still answer, and what fails for several in the
  * same way is one line.
  */
 export async function runChecks(
-  checks: Readonly<Record<string, () => Finding | Finding[] | Promise<Finding | Finding[]>>>,
+  checks: Readonly<Record<string, () => CheckResult | CheckResult[] | Promise<CheckResult | CheckResult[]>>>,
 ): Promise<HealthCheck[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
-      const findings = [await Promise.resolve().then(check).catch(describeFailure)].flat()
+      const findings = [await Promise.resolve().then(check).catch(reportFailure)].flat()
       return findings.map(({ level, message }) => ({ name, level, message }))
     }),
   )
@@ -38,7 +38,7 @@ export async function runChecks(
 }
 
 /** @throws the error unless it is expected. */
-export function describeFailure(error: unknown): Finding {
+export function reportFailure(error: unknown): CheckResult {
   const isKnown = error instanceof UserError || error instanceof ConfigError
   const failure = isKnown ? error : findCloudflareError(error)
   if (failure === undefined) throw error

@@ -3,14 +3,17 @@
 import { isJsonObject } from '../../../json.ts'
 import type { Clock } from '../../shared/clock.ts'
 
-export interface Answer {
+export interface SmokeResponse {
   status: number
   headers: Headers
   /** The body; undefined when it is not a JSON object. */
   json: Record<string, unknown> | undefined
 }
 
-export type Call = (url: string, init?: { method?: string; headers?: Record<string, string> }) => Promise<Answer>
+export type SmokeCall = (
+  url: string,
+  init?: { method?: string; headers?: Record<string, string> },
+) => Promise<SmokeResponse>
 
 /** The version that must answer. */
 export interface WantedVersion {
@@ -30,7 +33,11 @@ const timeoutMs = 10_000
  * @param version without it, every answer counts, and nothing waits
  * @throws Error that names both versions when the time is over
  */
-export function createCall(send: typeof fetch, version: WantedVersion | undefined, { nowMs, sleep }: Clock): Call {
+export function createSmokeCall(
+  send: typeof fetch,
+  version: WantedVersion | undefined,
+  { nowMs, sleep }: Clock,
+): SmokeCall {
   const endMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   const override = version && { 'Cloudflare-Workers-Version-Overrides': `${version.worker}="${version.id}"` }
@@ -52,7 +59,7 @@ export function createCall(send: typeof fetch, version: WantedVersion | undefine
   }
 }
 
-async function readAnswer(response: Response): Promise<Answer> {
+async function readAnswer(response: Response): Promise<SmokeResponse> {
   const { status, headers } = response
   const text = await response.text()
   try {
@@ -63,7 +70,7 @@ async function readAnswer(response: Response): Promise<Answer> {
   }
 }
 
-function requireVersion({ status, headers }: Answer, wantedId: string): void {
+function requireVersion({ status, headers }: SmokeResponse, wantedId: string): void {
   const found = headers.get('X-Worker-Version')
   if (found === wantedId) return
   const others = found === null ? `an answer with status ${status} names none` : `version ${found} answers`

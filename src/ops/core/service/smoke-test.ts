@@ -2,7 +2,7 @@
 import { encodeBase64 } from '../../../crypto/base64.ts'
 import { readPath } from '../../../json.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { createCall, maxWaitSeconds, type Answer, type WantedVersion } from './smoke-call.ts'
+import { createSmokeCall, maxWaitSeconds, type SmokeResponse, type WantedVersion } from './smoke-call.ts'
 
 export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
 
@@ -39,11 +39,11 @@ const refusals: [name: string, path: string, headers: Record<string, string>, st
 ]
 
 /** Sends a request, and reports whether `verify` accepts the answer. */
-type Check = (
+type SmokeCheck = (
   name: string,
   path: string,
   headers: Record<string, string>,
-  verify: (answer: Answer) => void,
+  verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
 /** @param report gets a line for each check. */
@@ -58,12 +58,12 @@ export async function runSmokeTest(
     isReached = true
     return response
   }
-  const call = createCall(send, version, clock)
+  const call = createSmokeCall(send, version, clock)
   if (version !== undefined) {
     report(`      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer of the API.`)
   }
   let [passed, failed] = [0, 0]
-  const check: Check = async (name, path, headers, verify) => {
+  const check: SmokeCheck = async (name, path, headers, verify) => {
     const startMs = performance.now()
     const problem = await call(`${origin}${path}`, { method: path === auth ? 'POST' : 'GET', headers })
       .then(verify)
@@ -95,7 +95,7 @@ export async function runSmokeTest(
   return failed === 0 ? 'passed' : 'failed'
 }
 
-async function checkPartner(authorization: string, shortName: string, check: Check): Promise<void> {
+async function checkPartner(authorization: string, shortName: string, check: SmokeCheck): Promise<void> {
   const plans = `${api}/${shortName}/plans`
   let headers = {}
   let etag = ''
@@ -134,7 +134,7 @@ function basic(clientId: string, clientSecret: string): string {
 }
 
 /** Checks the status and error; the request ID must equal the header. */
-function expectRefusal({ status, headers, json }: Answer, expectedStatus: number, expectedError: string): void {
+function expectRefusal({ status, headers, json }: SmokeResponse, expectedStatus: number, expectedError: string): void {
   expectEqual('status', status, expectedStatus)
   expectEqual('error', json?.['error'], expectedError)
   expectEqual('requestId', json?.['requestId'], headers.get('X-Request-Id') ?? 'the value of X-Request-Id')

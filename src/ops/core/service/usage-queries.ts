@@ -2,7 +2,7 @@
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
 import { answersByRoute } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { ok, problem, warning, type Finding } from './health-check.ts'
+import { ok, problem, warning, type CheckResult } from './health-check.ts'
 
 /** Counts are texts. */
 type Row = Record<string, unknown>
@@ -18,7 +18,7 @@ export interface Alert {
    * @param smokePartner the short name of the partner that is no customer.
    * @throws UserError when a row lacks a count.
    */
-  judge: (rows: readonly Row[], smokePartner: string) => Finding | Finding[]
+  judge: (rows: readonly Row[], smokePartner: string) => CheckResult | CheckResult[]
 }
 
 const promised = `(${Object.keys(answersByRoute)
@@ -112,7 +112,7 @@ export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
   ...Object.entries(overviews),
 ])
 
-function judgeAvailability(row: Row): Finding {
+function judgeAvailability(row: Row): CheckResult {
   const [requests, failures] = [readCount(row, 'requests'), readCount(row, 'failures')]
   const [recentRequests, recentFailures] = [readCount(row, 'recent_requests'), readCount(row, 'recent_failures')]
   const found = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`

@@ -1,7 +1,7 @@
 // Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { describeFailure, ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
+import { reportFailure, ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'
 
@@ -22,14 +22,14 @@ const pauseMs = 5000
 export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(
-    ([name, { write, judge }]): [string, () => Promise<Finding | Finding[]>] => [
+    ([name, { write, judge }]): [string, () => Promise<CheckResult | CheckResult[]>] => [
       name,
       async () => judge(await query(write), smokePartner),
     ],
   )
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),
-    examine().catch((error: unknown) => [{ name: 'doctor', ...describeFailure(error) }]),
+    examine().catch((error: unknown) => [{ name: 'doctor', ...reportFailure(error) }]),
     runChecks({
       smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }, clock),
     }),
@@ -37,7 +37,7 @@ export async function watch({ query, examine, findOrigin, variables, clock }: Wa
   return [...usage, ...health, ...smoke]
 }
 
-async function checkFromOutside(target: SmokeTarget, clock: Clock): Promise<Finding | Finding[]> {
+async function checkFromOutside(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
   const { origin, variables } = target
   const incomplete = findIncompleteCredentials(variables)
   if (incomplete !== undefined) return problem(incomplete)

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { deleteLeftovers } from '../../../../src/db/leftovers.ts'
-import { changePartner, setContact, type PartnerChange } from '../../../../src/db/partner-changes.ts'
+import { insertPartnerChange, setContact, type PartnerChange } from '../../../../src/db/partner-changes.ts'
 import { selectPartner } from '../../../../src/db/partner-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../../src/db/publication-states.ts'
 import { endAsConflicted, markSuperseded } from '../../../../src/db/publish.ts'
@@ -31,7 +31,7 @@ const run = (words: readonly string[], on = DB) =>
 const execute = (statement: string) => DB.prepare(statement).run()
 const decision = (publicationId: number) => ({ publicationId, actor: 'boris', note: null })
 const changeNewest = async (shortName: string, wanted: PartnerChange) =>
-  changePartner(db, makeRequest(), (await selectPartner(db, shortName))?.id ?? 0, wanted)
+  insertPartnerChange(db, makeRequest(), (await selectPartner(db, shortName))?.id ?? 0, wanted)
 const secret = { kind: 'replace-all', secretHash: 'other hash' } as const
 const strange = 'O’Hara\u2028"Ω" \\n ; \' 🦓'
 

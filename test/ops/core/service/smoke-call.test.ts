@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCall, maxWaitSeconds } from '../../../../src/ops/core/service/smoke-call.ts'
+import { createSmokeCall, maxWaitSeconds } from '../../../../src/ops/core/service/smoke-call.ts'
 
 const url = 'https://catalog.example.com/api/v3/partners/auth'
 const wanted = { worker: 'catalog', id: 'new' }
@@ -21,7 +21,7 @@ function start(answers: (() => Response)[], { version }: { version?: typeof want
   }
   const clock = { nowMs: () => nowMs, sleep: (ms: number) => Promise.resolve(void (nowMs += ms)) }
   const startMs = nowMs
-  return { call: createCall(send, version, clock), overrides, getWaitedMs: () => nowMs - startMs }
+  return { call: createSmokeCall(send, version, clock), overrides, getWaitedMs: () => nowMs - startMs }
 }
 
 test('each request is repeated until the wanted version answers it', async () => {

@@ -5,9 +5,9 @@ import { InvestmentPlansError } from '../client/investment-plans.mts'
 import type { Markup } from '../page-shell.ts'
 
 /** A response of the API also has its error code, and a detail. */
-type Failure = { message: string; fix: string; detail?: string; code?: string }
+type ExplainedError = { message: string; fix: string; detail?: string; code?: string }
 
-export function describeFailure(error: unknown): Failure {
+export function explainError(error: unknown): ExplainedError {
   if (!(error instanceof InvestmentPlansError))
     return { message: error instanceof Error ? error.message : String(error), fix: 'Correct it, then try again.' }
   const { status, code, requestId, retryAfterSeconds } = error
@@ -29,7 +29,7 @@ export function describeFailure(error: unknown): Failure {
   }
 }
 
-export function renderFailure({ message, fix, detail, code }: Failure): Markup {
+export function renderError({ message, fix, detail, code }: ExplainedError): Markup {
   return html`<div class="callout failure">
     <p><strong>${message}</strong></p>
     <p>${fix}</p>

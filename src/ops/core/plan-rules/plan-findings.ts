@@ -1,22 +1,22 @@
-// What is allowed in a plan, but looks like a mistake. Pure.
+// Finds values that are allowed in a plan, but look like a mistake. Pure.
 import { partOf, type PlanChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
-export interface Finding {
+export interface PlanFinding {
   /** `error`: wrong in nearly every case. */
   level: 'error' | 'warning'
-  /** What many findings have in common. */
+  /** Groups findings: only the first ones of a rule are printed. */
   rule: 'return' | 'jump' | 'lost' | 'stale' | 'back' | 'future' | 'old' | 'currency' | 'name' | 'hidden' | 'list'
   /** The identifier of a plan, the code of a country, or the short name of a partner. */
   subject: string
   message: string
 }
 
-/** As many findings of a rule are printed. */
+/** More findings of the same rule are only counted. */
 const maxAlike = 3
 
 /** Counts the findings of a rule after the first ones. */
-export function foldFindings(findings: readonly Finding[]): Finding[] {
+export function foldFindings(findings: readonly PlanFinding[]): PlanFinding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((alike) => {
     const shown = alike.slice(0, maxAlike)
     const [first] = alike.slice(maxAlike)
@@ -50,9 +50,9 @@ function isPlausibleReturn(value: number): boolean {
 }
 
 /** Finds returns and dates of a plan that can hardly be right. @param today as YYYY-MM-DD. */
-export function findImplausibleFigures(plan: CatalogPlan, today: string): Finding[] {
+export function findImplausibleFigures(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier: subject, performanceDate } = plan
-  const found: Finding[] = []
+  const found: PlanFinding[] = []
   for (const field of returns) {
     const value = plan[field]
     if (value === null || isPlausibleReturn(value)) continue
@@ -70,8 +70,8 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): Findin
  * Finds returns and amounts that change much. Leaves out returns that `findImplausibleFigures` finds, and their corrections.
  * @param subject the identifier of the plan.
  */
-export function findJumps(subject: string, changes: PlanChanges): Finding[] {
-  return [...changes].flatMap(([path, { from, to }]): Finding[] => {
+export function findJumps(subject: string, changes: PlanChanges): PlanFinding[] {
+  return [...changes].flatMap(([path, { from, to }]): PlanFinding[] => {
     if (typeof from !== 'number' || typeof to !== 'number') return []
     const isReturn = /^performance\d+$/.test(path)
     const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(path) && isAmountJump(from, to)
@@ -81,9 +81,9 @@ export function findJumps(subject: string, changes: PlanChanges): Finding[] {
 }
 
 /** Finds returns that lose their value, and dates that do not fit the returns beside them. */
-export function findLostFigures(before: CatalogPlan, after: CatalogPlan): Finding[] {
+export function findLostFigures(before: CatalogPlan, after: CatalogPlan): PlanFinding[] {
   const subject = after.identifier
-  const found = returns.flatMap((field): Finding[] => {
+  const found = returns.flatMap((field): PlanFinding[] => {
     const message = `${field} was ${before[field]}, and becomes null.`
     return before[field] !== null && after[field] === null ? [{ level: 'warning', rule: 'lost', subject, message }] : []
   })

@@ -2,7 +2,7 @@
 import { refuseExisting, writeOutput } from '../../store/write-output.ts'
 import type { Output } from './run.ts'
 
-/** A log without a filter shows people as many entries: the latest. */
+/** A log without a filter shows people the latest entries, up to this number. */
 const maxShown = 10
 
 export interface LogOutput {
