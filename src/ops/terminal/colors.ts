@@ -23,6 +23,7 @@ const cells: Readonly<Record<string, Style>> = {
   'LEVEL warning': 'yellow',
   'STATE conflicted': 'red',
   'STATE scheduled': 'yellow',
+  'STATE will conflict': 'red',
   'STATE waiting': 'yellow',
   'STATUS closed': 'red',
   'STATUS suspended': 'red',

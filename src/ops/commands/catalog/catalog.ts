@@ -35,6 +35,7 @@ import {
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
 import { refuseExisting, writeOutput } from '../../store/write-output.ts'
+import { describeCommand } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
@@ -234,16 +235,16 @@ export const catalog = {
 
   redo: verb({
     ...recordVerb,
-    help: 'make a publication again that conflicted, or before it does: its values replace those of others, at its time',
+    help: 'make a publication again that conflicted or was cancelled, or that waits: its values replace those of others',
     example: 'catalog redo 12',
     flags: { dryRun, exceptChanged: { help: 'leave the plans with a field that others changed, and name them' } },
     async run({ number: id, exceptChanged, at, ...input }, run) {
-      const { dueAt, undoneId, ...prepared } = await prepareRedo(run.store, id, { exceptChanged })
+      const { dueAt, undoneId, isCancelled, ...prepared } = await prepareRedo(run.store, id, { exceptChanged })
       const effect = `Publication ${id} will be made again.`
       const question = { effect, ...(undoneId !== undefined && { undoneId }) }
       const output = await publishShown(prepared, { ...input, at: at ?? dueAt }, run, question)
       const made = output.data.publication
-      const ahead = made === null ? undefined : await endRedone(run.store, id, made, run.attribution)
+      const ahead = made === null || isCancelled ? undefined : await endRedone(run.store, id, made, run.attribution)
       if (ahead !== undefined) run.warn(ahead)
       return output
     },
@@ -258,7 +259,7 @@ export const catalog = {
       const { row, changes } = await readPublication(run.store, id)
       checkApprovable(row, run.attribution.actor)
       const note = row.note === null ? [] : [`Note: ${row.note}`]
-      run.report(`Publication ${id} by ${row.actor}: ${row.command}`, ...note, ...formatDifference(changes))
+      run.report(describeProposal(row), ...note, ...formatDifference(changes))
       const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
       await printDoubts(run, run.store, changes, row, conflict)
       const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
@@ -271,8 +272,15 @@ export const catalog = {
     ...decisionVerb,
     help: 'end a publication that waits, is scheduled, or conflicted',
     example: 'catalog cancel 12',
-    run: async ({ number: id }, { store, attribution }) =>
-      describeDecided(id, await cancelPublication(store, id, attribution)),
+    asks: true,
+    async run({ number: id }, { target, store, attribution, report, confirm }) {
+      const { row, changes } = await readPublication(store, id)
+      report(describeProposal(row), ...formatDifference(changes))
+      await confirm(`Publication ${id} will be cancelled.`)
+      const output = describeDecided(id, await cancelPublication(store, id, attribution))
+      const redo = describeCommand(target, 'catalog', 'redo', String(id))
+      return { ...output, note: `To make it again: ${redo}` }
+    },
   }),
 }
 
@@ -334,4 +342,10 @@ function describeDecided(id: number, row: PublicationRow): Output {
   const when = row.state === 'scheduled' ? ` for ${formatLocalTime(row.dueAt ?? 0)}` : ''
   const merged = row.id === id ? '' : ` as publication ${row.id}, merged with later changes`
   return { data: rowToJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.\n` }
+}
+
+/** Who made a publication, how, and for when. */
+function describeProposal({ id, actor, command, dueAt }: PublicationRow): string {
+  const time = dueAt === null ? '' : `, for ${formatLocalTime(dueAt)}`
+  return `Publication ${id} by ${actor}${time}: ${command}`
 }

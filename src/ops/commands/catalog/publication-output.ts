@@ -160,7 +160,7 @@ export function toLogRow(row: ForecastRow, change?: PlanDifference) {
   const { id: number, state, planCount: plans, actor: by, approvedBy, undoneId: undoes, command } = row
   return {
     number,
-    state,
+    state: row.willConflict === null ? state : 'will conflict',
     time: formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt),
     by,
     approvedBy,
@@ -178,8 +178,8 @@ function describeNotes({ conflict, willConflict, ...row }: ForecastRow): string 
     [row.approvedBy, row.approvedNote],
     [row.decidedBy, row.decidedNote],
   ].flatMap(([by, note]) => (note == null ? [] : `${by}: ${note}`))
-  const forecast = willConflict === null ? [] : [`will conflict: ${willConflict}`]
-  return [...new Set([...notes, ...(conflict === null ? [] : [conflict]), ...forecast])].join('; ')
+  const reasons = [conflict, willConflict].filter((reason) => reason !== null)
+  return [...new Set([...notes, ...reasons])].join('; ')
 }
 
 export function rowToJson(publication: PublicationRow | ForecastRow) {

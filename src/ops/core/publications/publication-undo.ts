@@ -66,12 +66,14 @@ export interface Redo extends PreparedChange {
   /** Unix seconds: its own time, if that is still to come. */
   dueAt: number | undefined
   undoneId: number | undefined
+  /** Whether it was cancelled before. Otherwise, `endRedone` ends it. */
+  isCancelled: boolean
 }
 
 /**
- * Computes a conflicted or pending publication again, from the current catalog. Its own values replace those of others.
+ * Computes a publication again that was not published, from the current catalog. Its own values replace those of others.
  * @param exceptChanged leaves the plans with a field that others changed as they are.
- * @throws UserError when it has ended, or nothing of it is left to publish.
+ * @throws UserError when it was published or replaced, or nothing of it is left to publish.
  */
 export async function prepareRedo(
   store: Store,
@@ -79,7 +81,8 @@ export async function prepareRedo(
   { exceptChanged = false }: Pick<UndoChoice, 'exceptChanged'> = {},
 ): Promise<Redo> {
   const row = await findPublication(store, id)
-  if (!isOpen(row)) throw refuseState(row, 'can’t be made again')
+  const isCancelled = row.state === 'cancelled'
+  if (!isCancelled && !isOpen(row)) throw refuseState(row, 'can’t be made again')
   const isAhead = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
   const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)
@@ -89,7 +92,7 @@ export async function prepareRedo(
       conflicts.length === 0
         ? `The catalog has all values of publication ${id} already.`
         : `Others changed ${names}, and nothing else of publication ${id} is left.`
-    throw new UserError(`${why} To close its case: ${cancel}`)
+    throw new UserError(isCancelled ? why : `${why} To close its case: ${cancel}`)
   }
   const [note, warning] = [`It leaves what others changed: ${names}.`, `It replaces what others changed: ${names}.`]
   const isNamed = conflicts.length > 0
@@ -97,6 +100,7 @@ export async function prepareRedo(
     ...prepared,
     dueAt: isAhead && row.dueAt !== null ? row.dueAt : undefined,
     undoneId: row.undoneId ?? undefined,
+    isCancelled,
     notes: isNamed && exceptChanged ? [note] : [],
     warnings: isNamed && !exceptChanged ? [warning] : [],
   }
