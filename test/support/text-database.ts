@@ -6,12 +6,11 @@ import { openOperatorDatabase } from './operator-database.ts'
 /** Runs a statement. */
 export type Run = <T>(call: () => Promise<T>, sql: string) => Promise<T>
 
-/** @param mutate changes the SQL of each statement. */
-export function openTextDatabase(d1: D1Database, run: Run, mutate = (sql: string) => sql): OperatorDatabase {
+export function openTextDatabase(d1: D1Database, run: Run): OperatorDatabase {
   const prepare = (sql: string) => ({
     bind: (...params: unknown[]) => {
       for (const param of params) expect(['string', 'number']).toContain(typeof param)
-      const statement = d1.prepare(mutate(sql)).bind(...params.map(String))
+      const statement = d1.prepare(sql).bind(...params.map(String))
       return { raw: () => run(() => statement.raw(), sql), run: () => run(() => statement.run(), sql) }
     },
   })
