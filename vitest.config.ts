@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
 import { defineConfig } from 'vitest/config'
@@ -15,18 +15,16 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
+// The suffix of a test says where it runs: `*.slow.test.ts` in the slow mode only; `*.thorough.test.ts` also there, with many more
+// cases; `*.mocks.test.ts` alone in its process, which a mocked module would spoil for other files; `*.node.test.ts` of
+// src/ops/core in Node, because it needs Node or no database. The others of src/ops/core run in workerd, where D1 is in the process.
 const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
-/** The tests of src/ops/core run in workerd, where D1 is in the same process, but for those that need Node or no database. */
-const nodeCoreTests = ['test/ops/core/**/*.node.test.ts']
+const nodeCoreTests = 'test/ops/core/**/*.node{,.thorough}.test.ts'
 const nodeTests = ['test/{account,ops,catalog,town}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
+const mockingTests = 'test/**/*.mocks.test.ts'
 const browserTests = ['test/site/browser/**/*.test.ts']
-const listFilesWith = (text: string, glob: string) =>
-  globSync(glob).filter((file) => readFileSync(file, 'utf8').includes(text))
-/** The files with properties, which try many more cases in the slow mode. */
-const listProperties = (glob: string) => listFilesWith("from 'fast-check'", glob)
-/** A mocked module would reach the other files of a process. */
-const mockingTests = listFilesWith('vi.mock(', 'test/{catalog,ops}/**/*.test.ts')
 const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
+const inSlowMode = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.{slow,thorough}.test.ts'))
 
 /** The cases of a file may be in the support that it imports. */
 function measureFile({ moduleId }: TestSpecification): number {
@@ -65,10 +63,8 @@ export default defineConfig(({ mode }) => {
           ],
           test: {
             name: 'worker',
-            include: isSlow
-              ? [...onlySlow(workerTests), ...listProperties('test/{worker,crypto}/**/*.test.ts')]
-              : workerTests,
-            exclude: [...nodeCoreTests, ...(isSlow ? [] : onlySlow(workerTests))],
+            include: isSlow ? inSlowMode(workerTests) : workerTests,
+            exclude: [nodeCoreTests, mockingTests, ...(isSlow ? [] : onlySlow(workerTests))],
             // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
             isolate: false,
             setupFiles: ['test/worker/support/fresh-stores.ts', 'test/support/properties.ts'],
@@ -78,16 +74,12 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'node',
-            // They try more in the slow mode: all languages, and each arrival of a write on each store.
-            include: isSlow
-              ? [
-                  ...onlySlow(nodeTests),
-                  ...listProperties('test/{catalog,ops/core/{file-formats,differences}}/*.test.ts'),
-                  'test/site/samples.test.ts',
-                  'test/ops/store/conformance.test.ts',
-                ]
-              : nodeTests,
-            exclude: ['test/ops/core/**/!(*.node).test.ts', ...mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
+            include: isSlow ? inSlowMode(nodeTests) : nodeTests,
+            exclude: [
+              'test/ops/core/**/!(*.node|*.node.thorough).test.ts',
+              mockingTests,
+              ...(isSlow ? [] : onlySlow(nodeTests)),
+            ],
             // Importing takes longer than most files.
             isolate: false,
             restoreMocks: true,
@@ -98,7 +90,7 @@ export default defineConfig(({ mode }) => {
           },
         },
         {
-          test: { name: 'mocks', include: mockingTests, testTimeout },
+          test: { name: 'mocks', include: [mockingTests], testTimeout },
         },
         {
           test: {

@@ -14,8 +14,15 @@ interface Documented {
 
 /** Partners ignore unknown members. Tests refuse undocumented ones. */
 const components = close(openapi.components)
-const token: Record<string, Documented> = openapi.paths['/api/v3/partners/auth'].post.responses
-const plans: Record<string, Documented> = openapi.paths['/api/v3/partners/{shortName}/plans'].get.responses
+interface Endpoint {
+  pattern: RegExp
+  operations: Record<string, { responses: Record<string, Documented> }>
+}
+const endpoints = Object.entries(openapi.paths).map(([path, operations]): Endpoint => ({
+  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  operations,
+}))
+const tokenPath = openapi.components.securitySchemes.oauth2.flows.clientCredentials.tokenUrl
 /** Other paths and methods return the same error body. */
 const elsewhere = documentError('ErrorResponse')
 const elsewhereOfToken = documentError('TokenErrorResponse')
@@ -24,11 +31,10 @@ const validators = new Map<object, Validator>()
 
 export async function expectDocumented({ method, url }: Request, response: Response): Promise<void> {
   const { pathname } = new URL(url)
-  const isTokenPath = pathname === '/api/v3/partners/auth'
-  const isToken = method === 'POST' && isTokenPath
-  const isPlans = /^(GET|HEAD)$/.test(method) && /^\/api\/v3\/partners\/[^/]+\/plans$/.test(pathname)
-  const responses = isToken ? token : isPlans ? plans : undefined
-  const documented = responses === undefined ? (isTokenPath ? elsewhereOfToken : elsewhere) : responses[response.status]
+  const endpoint = endpoints.find(({ pattern }) => pattern.test(pathname))
+  const operation = endpoint?.operations[(method === 'HEAD' ? 'GET' : method).toLowerCase()]
+  const undocumented = pathname === tokenPath ? elsewhereOfToken : elsewhere
+  const documented = operation === undefined ? undocumented : operation.responses[response.status]
   expect(documented, `${method} ${pathname} is documented to answer ${response.status}`).toBeDefined()
 
   for (const [name, { $ref }] of Object.entries(documented?.headers ?? {})) {
