@@ -7,19 +7,24 @@ import type { CommandContext } from '../../../src/ops/commands/frame/command-con
 import { createFolder } from '../../support/temporary-folder.ts'
 import { runCommand } from './run-ops.ts'
 
-/** Each command runs a minute after the one before. */
+/** Each command runs a minute after the one before, and each heading starts an hour after the one before. */
 const startMs = Date.UTC(2026, 10, 2, 8)
+const headingMs = 3600_000
 
 interface Setup extends Partial<Omit<CommandContext, 'io' | 'argv'>> {
   /** The contents of files that the commands find. */
   files?: Readonly<Record<string, string>>
+  setNextPublication: (id: number) => Promise<void>
 }
 
 /**
  * @param setup also replaces the real stores and keys.
  * @returns the transcript, with what the commands print now.
  */
-export async function replay(transcript: string, { files = {}, ...context }: Setup): Promise<string> {
+export async function replay(
+  transcript: string,
+  { files = {}, setNextPublication, ...context }: Setup,
+): Promise<string> {
   const folder = await createFolder()
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
   vi.stubEnv('INIT_CWD', folder)
@@ -38,14 +43,29 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
     vi.restoreAllMocks()
   })
 
-  const secrets: string[] = []
+  const secretsByName = new Map<string, string>()
+  const namesBySecret = new Map<string, string>()
+  let heading = 0
+  let shownSecrets = 0
+  /** Everything that is counted begins anew, so that a new command changes only the lines of its heading. */
+  const begin = async () => {
+    heading += 1
+    shownSecrets = 0
+    state = heading
+    vi.setSystemTime(startMs + (heading - 1) * headingMs)
+    await setNextPublication(100 * heading + 1)
+  }
+  const nameSecret = (secret: string) => {
+    const name = `SECRET-${100 * heading + ++shownSecrets}`
+    secretsByName.set(name, secret)
+    namesBySecret.set(secret, name)
+    return name
+  }
   const hide = (text: string) =>
-    text.replaceAll(new RegExp(clientSecretPattern, 'g'), (secret) => {
-      return `SECRET-${secrets.indexOf(secret) + 1 || secrets.push(secret)}`
-    })
+    text.replaceAll(new RegExp(clientSecretPattern, 'g'), (secret) => namesBySecret.get(secret) ?? nameSecret(secret))
   const reveal = (text: string) =>
-    text.replaceAll(/SECRET-(\d+)/g, (name, number) => {
-      const secret = secrets[number - 1]
+    text.replaceAll(/SECRET-\d+/g, (name) => {
+      const secret = secretsByName.get(name)
       if (secret === undefined) throw new Error(`no command printed ${name} before`)
       return secret
     })
@@ -63,12 +83,20 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
         : { code: 0, stdout: program === 'echo' ? `${args.join(' ')}\n` : stdin, stderr: '' }
     if (code === 1) throw new Error(`${line} met a bug: ${stderr}`)
     if (arrow === '>') await writeFile(join(folder, file), stdout)
-    const shown = arrow === '>' ? '' : stdout
+    const shown = arrow === '>' ? '' : stdout.replaceAll(/^(?:\{.*\}|\[\{.*\]|\[\])$/gm, spread)
     return hide(`${line}\n${shown}${stderr.replaceAll(/^(?=.)/gm, '! ')}${code === 0 ? '' : `[exit ${code}]\n`}\n`)
   }
 
   let played = ''
   const lines = (await readFile(transcript, 'utf8')).match(/^(?:#|\$ (?:ops|echo|cat)) .*$/gm) ?? []
-  for (const line of lines) played += line.startsWith('#') ? `${line}\n` : await run(line)
+  for (const line of lines) {
+    if (line.startsWith('#')) {
+      await begin()
+      played += `${line}\n`
+    } else played += await run(line)
+  }
   return played
 }
+
+/** Prints JSON with a line for each member. */
+const spread = (json: string) => JSON.stringify(JSON.parse(json), null, 2)

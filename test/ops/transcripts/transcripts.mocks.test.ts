@@ -46,6 +46,13 @@ describe.each(names)('%s', (name) => {
         'added.json': JSON.stringify({ plans: [added] }),
         'taken.json': JSON.stringify({ plans: [{ ...added, id: 1 }] }),
       },
+      setNextPublication: async (id) => {
+        const { DB } = bindings()
+        await DB.prepare(`delete from sqlite_sequence where name = 'publications'`).run()
+        await DB.prepare(`insert into sqlite_sequence values ('publications', ?)`)
+          .bind(id - 1)
+          .run()
+      },
       variables: {},
       withStore: (target, work) => {
         const config = { CATALOG_APPROVAL: target.env === 'production' ? 'required' : 'off', PBKDF2_ITERATIONS: 1 }
