@@ -68,7 +68,7 @@ export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries
   try {
     const { before, made } = await changing
     // Also after an early mark: an isolate may have replaced it by a copy from before the change.
-    return { before, made, copied: updateCopy(store, warn, { partner: before, entries: made.entries }) }
+    return { before, made, copied: updateCopy(store, warn, { partner: before, entries: made.entries }, find) }
   } catch (error) {
     // Otherwise the database works, and nothing was changed in it.
     const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
@@ -91,10 +91,21 @@ function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   })
 }
 
-/** A mark keeps access ended that an earlier change ended, too: what is in memory of isolates may be from before that. */
-async function updateCopy(store: Store, warn: PrintWarning, { partner, entries }: RecordedPartner): Promise<void> {
+/**
+ * A mark keeps access ended that an earlier change ended, too: what is in memory of isolates may be from before that. Another
+ * command may have made a change meanwhile, whose mark this one replaced: then it writes the mark again.
+ * @param find finds the partner as it is now.
+ */
+async function updateCopy(
+  store: Store,
+  warn: PrintWarning,
+  { partner, entries }: RecordedPartner,
+  find: () => Promise<RecordedPartner>,
+): Promise<void> {
   try {
     await writeMark(store, getPartnerKey(partner.clientId), partner.shortName, findAccessEnds(partner, entries))
+    const { entries: newest } = await find()
+    if (newest.length !== entries.length) await updateCopy(store, warn, { partner, entries: newest }, find)
   } catch (error) {
     const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
     warn(`${describeCopyFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)

@@ -326,6 +326,23 @@ describe('the cached copy of a partner', () => {
     }
   })
 
+  test('stays ended by a lockdown that overtakes a resumption', async () => {
+    const { clientId } = await create()
+    await change('suspend')
+    let isOvertaken = false
+    const overtaken: Store = {
+      ...store,
+      deleteKey: async (name) => {
+        if (!isOvertaken) await lockDown()
+        isOvertaken = true
+        await store.deleteKey(name)
+      },
+    }
+    await createChanges().change('resume', overtaken)
+    const { metadata } = await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))
+    expect(metadata).toMatchObject({ endedAtMs: expect.any(Number), withoutSuspensionMs: expect.any(Number) })
+  })
+
   test('is ended when the write fails, because it may have taken effect', async () => {
     const failure = new CloudflareError('D1 hangs.', { kind: 'unknown' })
     const broken = interceptChanges(() => Promise.reject(failure))
