@@ -5,6 +5,7 @@ import { findCause } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
+import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { describeUnknown, findFreeKid, listKeyEntries, recordKey } from './key-ring.ts'
@@ -38,17 +39,26 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
 
 /**
  * Finds what an earlier run could not record.
+ * @param kid of a key that is not in use.
  * @returns the IDs of the keys in use that are not in the record; undefined when the record has the drop, and so all of it.
- * @throws UserError when D1 still fails.
+ * @throws UserError when D1 still fails, or there was never such a key.
  */
-export function findUnrecorded(secrets: WorkerSecrets, store: Store, kid: string): Promise<string[] | undefined> {
-  return explainMissing(kid, async () => {
-    const [{ live }, entries] = await Promise.all([secrets.list(), listKeyEntries(store)])
-    if (entries.some((entry) => entry.kid === kid && entry.kind === 'keys-drop')) return undefined
-    const recorded = new Set(entries.map((entry) => entry.kid))
-    const kids = live.flatMap((name) => parseKeyName(name) ?? []).toSorted()
-    return kids.filter((one) => !recorded.has(one))
-  })
+export async function findUnrecorded(secrets: WorkerSecrets, store: Store, kid: string): Promise<string[] | undefined> {
+  const { target } = store
+  const notInUse = `The key ${kid} is not in use. See which are: ${describeCommand(target, 'keys', 'list')}`
+  const [{ live }, entries] = await explainMissing(kid, () => Promise.all([secrets.list(), listKeyEntries(store)]), [
+    notInUse,
+  ])
+  if (entries.some((entry) => entry.kid === kid && entry.kind === 'keys-drop')) return undefined
+  const recorded = new Set(entries.map((entry) => entry.kid))
+  const kids = live.flatMap((name) => parseKeyName(name) ?? []).toSorted()
+  const made = kids.filter((one) => !recorded.has(one))
+  // A run that was interrupted has recorded the new key, with its command.
+  const isKnown = entries.some((entry) => entry.kid === kid || entry.command.includes(kid))
+  // Only a drop without a record leaves a deployed key without one. The first key of a local state never has one.
+  const isDropMissing = target.remote && made.length > 0
+  if (!isKnown && !isDropMissing) throw describeUnknown(kid, target)
+  return made
 }
 
 /**
@@ -69,12 +79,13 @@ export function recordLeakedDrop(
 }
 
 /** Whatever the reason is: somebody must know that the key is gone, and that the record doesn't show it. */
-async function explainMissing<T>(kid: string, work: () => Promise<T>): Promise<T> {
+async function explainMissing<T>(kid: string, work: () => Promise<T>, known: readonly string[] = []): Promise<T> {
   try {
     return await work()
   } catch (error) {
     throw new UserError([
       findCause(error),
+      ...known,
       `The drop of ${kid} is not recorded: run the same command again when the database answers.`,
     ])
   }

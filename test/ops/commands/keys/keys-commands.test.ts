@@ -205,17 +205,24 @@ describe('a leaked key', () => {
   })
 
   test('whose successor leaks as well is dropped, and all of it is recorded later', async () => {
-    const secrets = createMemorySecrets(`JWT_KEY_${signing}`)
+    const secrets = createMemorySecrets()
+    await run(secrets, 'rotate')
+    const first = findNew(secrets)
     breakD1()
-    await drop(secrets)
+    await drop(secrets, first)
     const second = findNew(secrets)
     await drop(secrets, second)
     const third = findNew(secrets)
     repairD1()
     await drop(secrets, second)
-    await drop(secrets)
+    await drop(secrets, first)
     expect(listKids(secrets)).toEqual([third])
-    expect(await readEntries()).toEqual([`keys-drop ${signing}`, `keys-drop ${second}`, `keys-rotate ${third}`])
+    expect(await readEntries()).toEqual([
+      `keys-drop ${first}`,
+      `keys-drop ${second}`,
+      `keys-rotate ${third}`,
+      `keys-rotate ${first}`,
+    ])
   })
 
   test.each([true, false])(
@@ -242,5 +249,14 @@ describe('a leaked key', () => {
     expect(await readEntries()).toEqual([])
     expect((await run(secrets, 'drop', 'x', '--leaked')).stderr).toMatch(/^There is no key "x"\. /)
     expect(listKids(secrets)).toEqual([earlier])
+  })
+
+  test('that never was is refused, and nothing is recorded', async () => {
+    const secrets = createMemorySecrets()
+    await run(secrets, 'rotate')
+    const recorded = await readEntries()
+    const { code, stderr } = await drop(secrets)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`There is no key "${signing}". `)])
+    expect([recorded.length, await readEntries()]).toEqual([1, recorded])
   })
 })
