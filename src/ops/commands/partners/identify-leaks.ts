@@ -28,6 +28,7 @@ interface Known {
 }
 
 interface LeakReport {
+  /** Also of what may be a key: an operator must act on it. */
   isFound: boolean
   fields: object
 }
@@ -89,7 +90,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
     case 'token':
       return describeToken(leak, known)
     case 'possible-key':
-      return { isFound: false, fields: { line, kind, state: mayBeKey } }
+      return { isFound: true, fields: { line, kind, state: mayBeKey } }
   }
 }
 
