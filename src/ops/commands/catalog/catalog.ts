@@ -35,13 +35,13 @@ import {
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
 import { refuseExisting, writeOutput } from '../../store/write-output.ts'
-import { describeCommand } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import {
   createRequest,
   describeChange,
+  describeWayBack,
   formatDifference,
   listParts,
   printDoubts,
@@ -257,14 +257,14 @@ export const catalog = {
     asks: true,
     async run({ number: id }, run) {
       const { row, changes } = await readPublication(run.store, id)
-      checkApprovable(row, run.attribution.actor)
+      await checkApprovable(run.store, row, run.attribution.actor)
       const note = row.note === null ? [] : [`Note: ${row.note}`]
       run.report(describeProposal(row), ...note, ...formatDifference(changes))
       const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
       await printDoubts(run, run.store, changes, row, conflict)
       const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
       await run.confirm(`Publication ${id} will ${effect}.`)
-      return describeDecided(id, await approvePublication(run.store, id, run.attribution))
+      return describeDecided(id, await approvePublication(run.store, id, run.attribution), run)
     },
   }),
 
@@ -273,13 +273,11 @@ export const catalog = {
     help: 'end a publication that waits, is scheduled, or conflicted',
     example: 'catalog cancel 12',
     asks: true,
-    async run({ number: id }, { target, store, attribution, report, confirm }) {
-      const { row, changes } = await readPublication(store, id)
-      report(describeProposal(row), ...formatDifference(changes))
-      await confirm(`Publication ${id} will be cancelled.`)
-      const output = describeDecided(id, await cancelPublication(store, id, attribution))
-      const redo = describeCommand(target, 'catalog', 'redo', String(id))
-      return { ...output, note: `To make it again: ${redo}` }
+    async run({ number: id }, run) {
+      const { row, changes } = await readPublication(run.store, id)
+      run.report(describeProposal(row), ...formatDifference(changes))
+      await run.confirm(`Publication ${id} will be cancelled.`)
+      return describeDecided(id, await cancelPublication(run.store, id, run.attribution), run)
     },
   }),
 }
@@ -338,10 +336,11 @@ function describeDryRun({ at }: { at: number | undefined }, { store }: ChangeRun
   return `A dry run: nothing was changed. It would be published ${when}${approval}.`
 }
 
-function describeDecided(id: number, row: PublicationRow): Output {
+function describeDecided(id: number, row: PublicationRow, { target }: ChangeRun): Output {
   const when = row.state === 'scheduled' ? ` for ${formatLocalTime(row.dueAt ?? 0)}` : ''
   const merged = row.id === id ? '' : ` as publication ${row.id}, merged with later changes`
-  return { data: rowToJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.\n` }
+  const wayBack = describeWayBack(target, row)
+  return { data: rowToJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.${wayBack}\n` }
 }
 
 /** Who made a publication, how, and for when. */

@@ -14,7 +14,7 @@ import {
 } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { describeCommand, describePlace } from '../../shared/target.ts'
+import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 import type { Run } from '../frame/run.ts'
 
 /** With more lines, the difference has one for each field, not for each plan. */
@@ -77,15 +77,24 @@ export function printPublication({ target, report }: Run, publication: Publicati
   if (publication === undefined) return
   const { id, state, dueAt, replacesId } = publication
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
-  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  const wayBack = describeWayBack(target, publication)
   const say = (text: string) => report(`${describePlace(target)} ${text}`)
   const merged = replacesId === null ? '' : ', merged with later changes'
-  if (state === 'published') say(`Published as publication ${id}${merged}. To take it back: ${command('undo')}`)
-  else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}. To stop it: ${command('cancel')}`)
+  if (state === 'published') say(`Published as publication ${id}${merged}.${wayBack}`)
+  else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}.${wayBack}`)
   else {
-    const when = time === undefined ? '' : ` It is then published at ${time}.`
-    say(`Publication ${id} needs the approval of another operator: ${command('approve')}${when}`)
+    const when = time === undefined ? '' : `, and is then published at ${time}`
+    const approve = describeCommand(target, 'catalog', 'approve', String(id))
+    say(`Publication ${id} needs the approval of another operator${when}: ${approve}`)
   }
+}
+
+/** @returns a sentence, after a space, that ends with the command; empty for a publication that ended or waits. */
+export function describeWayBack(target: Target, { id, state }: Pick<PublicationRow, 'id' | 'state'>): string {
+  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  if (state === 'published') return ` To take it back: ${command('undo')}`
+  if (state === 'cancelled') return ` To make it again: ${command('redo')}`
+  return state === 'scheduled' ? ` To stop it: ${command('cancel')}` : ''
 }
 
 export function publicationToJson(publication: Publication | undefined) {

@@ -207,22 +207,23 @@ export async function approvePublication(
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
   const pending = await findPublication(store, publicationId)
-  checkApprovable(pending, actor)
+  await checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // Its time may come meanwhile.
   const row = (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision))
   if (row === undefined) {
     const current = await findPublication(store, publicationId)
-    throw current.state === 'waiting' ? new UserError([somebodyElse, nothingChanged]) : refuseState(current, notWaiting)
+    if (current.state === 'waiting') throw new UserError([somebodyElse, nothingChanged])
+    throw await refuseState(store, current, notWaiting)
   }
   checkAlive(store.target, row)
   return row
 }
 
 /** @throws UserError when it does not wait for approval, or is by the same operator. */
-export function checkApprovable(row: PublicationRow, actor: string): void {
-  if (row.state !== 'waiting') throw refuseState(row, notWaiting)
+export async function checkApprovable(store: Store, row: PublicationRow, actor: string): Promise<void> {
+  if (row.state !== 'waiting') throw await refuseState(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
   throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
 }
@@ -260,12 +261,12 @@ export async function cancelPublication(
 ): Promise<PublicationRow> {
   const problem = 'can’t be cancelled'
   const open = await findPublication(store, publicationId)
-  if (!isOpen(open)) throw refuseState(open, problem)
+  if (!isOpen(open)) throw await refuseState(store, open, problem)
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
   const row = await settle(store, publicationId, cancel, isCancelled)
-  if (row === undefined) throw refuseState(await findPublication(store, publicationId), problem)
+  if (row === undefined) throw await refuseState(store, await findPublication(store, publicationId), problem)
   return row
 }
 
@@ -274,10 +275,21 @@ export function isOpen({ state }: PublicationRow): boolean {
   return openStates.some((open) => open === state)
 }
 
-export function refuseState({ id, state, decidedBy }: PublicationRow, problem: string): UserError {
+/** @returns an error that says what the publication is, and which command fits instead. */
+export async function refuseState(
+  { db, target }: Store,
+  { id, state, decidedBy }: PublicationRow,
+  problem: string,
+): Promise<UserError> {
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
-  const fix = state === 'published' ? ' To take it back, undo it.' : ''
-  return new UserError(`Publication ${id} ${problem}: it is ${state}${by}.${fix}`)
+  const latest = state === 'replaced' ? await selectLatest(db, id) : undefined
+  const replaced = latest === undefined ? '' : ` by publication ${latest.id}`
+  const undo = describeCommand(target, 'catalog', 'undo', String(latest?.id ?? id))
+  const cancel = describeCommand(target, 'catalog', 'cancel', String(id))
+  const isPublished = state === 'published' || latest !== undefined
+  const isPending = state === 'scheduled' || state === 'waiting'
+  const fix = isPublished ? ` To take it back: ${undo}` : isPending ? ` To stop it: ${cancel}` : ''
+  return new UserError(`Publication ${id} ${problem}: it is ${state}${by}${replaced}.${fix}`)
 }
 
 /** Raises the revision without a change of the catalog, which invalidates every cached plan list. */

@@ -255,7 +255,7 @@ test('an approval says as which publication it was merged, and asks what happens
   )
   await ops('plan set cash hint=New')
   expect((await ops('catalog approve 2')).stdout).toContain(
-    'Publication 2 is published as publication 5, merged with later changes.\n',
+    'Publication 2 is published as publication 5, merged with later changes.',
   )
   await ops('plan set plan-2 performance1=14')
   const { stderr } = await ops('catalog approve 3 --remote --env staging')
