@@ -20,8 +20,7 @@ import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { listPublications } from '../publications/publication-log.ts'
-import { suggestName } from '../../shared/suggest-name.ts'
+import { listPublications, suggestPlan } from '../publications/publication-log.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -102,15 +101,6 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   const plans = await listPlans(store, undefined, atSeconds)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
-}
-
-/** @returns a question with the identifier that may be meant. */
-export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
-  const plans = await selectSummaries(db)
-  return suggestName(
-    name,
-    plans.map(({ identifier }) => identifier),
-  )
 }
 
 /** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */

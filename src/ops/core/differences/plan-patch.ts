@@ -6,6 +6,7 @@ import { findUnknownName, type Defect, type Place } from '../file-formats/defect
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
 import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { suggestName } from '../../shared/suggest-name.ts'
 import { findPlanTable, readFields, type Spreadsheet } from '../file-formats/plan-table.ts'
 
 export interface FieldPatch {
@@ -181,7 +182,8 @@ export function applyPatches(
     if (plan === undefined) {
       const expected = 'the identifier of a plan in the catalog'
       const place: Place = { ...patch.place, field: 'identifier' }
-      defects.push({ place, expected, found: describeValue(identifier), fix: 'To add a plan, use catalog import.' })
+      const fix = suggestName(identifier, [...plansByIdentifier.keys()]) ?? 'To add a plan, use catalog import.'
+      defects.push({ place, expected, found: describeValue(identifier), fix })
       continue
     }
     const applied = applyPatch(plan, patch, shared)

@@ -7,11 +7,11 @@ import { selectChanges, selectPublications, type PlanChange } from '../../../db/
 import { pendingStates } from '../../../db/schema.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
-import { selectPlan, suggestPlan } from '../catalog/catalog-plans.ts'
+import { selectPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { findPartner } from '../partners/partner-accounts.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
-import { listPublications, type ForecastRow } from '../publications/publication-log.ts'
+import { listPublications, suggestPlan, type ForecastRow } from '../publications/publication-log.ts'
 
 export interface PlanExplanation {
   /** The first reason that applies, in the order in which they must be fixed. */

@@ -1,10 +1,11 @@
 // Reading the record of the catalog.
 import { abbreviate } from '../../../abbreviate.ts'
-import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
+import { selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
 import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
 import { findConflicts } from '../../../db/publish.ts'
 import { openStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
+import { suggestName } from '../../shared/suggest-name.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -33,8 +34,8 @@ export type LogEntry = ForecastRow & { changes: PlanChange[] }
 export async function listPublications(store: Store, { plan, ...filter }: LogFilter): Promise<LogEntry[]> {
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
-    const list = describeCommand(store.target, 'plan', 'list')
-    throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
+    const see = (await suggestPlan(store, plan ?? '')) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
+    throw new UserError(`No publication changed a plan ${abbreviate(plan)}. ${see}`)
   }
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const pendingIds = rows.filter(isPending).map(({ id }) => id)
@@ -82,5 +83,19 @@ export function describeOwners(log: readonly { row: PublicationRow; change: Plan
 export async function findPlanChange({ db }: Store, id: number, plan: string): Promise<PlanChange> {
   const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
   if (change) return change
-  throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
+  const changed = (await selectChanges(db, id)).flatMap(({ before, after }) => [before, after])
+  const meant = suggestName(
+    plan,
+    changed.flatMap((one) => one?.identifier ?? []),
+  )
+  throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.${meant ? ` ${meant}` : ''}`)
+}
+
+/** @returns a question with the identifier of the catalog that may be meant. */
+export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
+  const plans = await selectSummaries(db)
+  return suggestName(
+    name,
+    plans.map(({ identifier }) => identifier),
+  )
 }
