@@ -131,7 +131,7 @@ async function prepareMerge(
     changes,
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
-    warnings: recorded ? [] : await findTakenBack(db, changes),
+    warnings: recorded ? [] : (await findTakenBack(db, changes)).map((warning) => `${warning} ${keepThem}`),
     notes: [
       ...describeIgnored(ignored),
       ...(recorded ? describeKept(file, put) : []),
@@ -139,6 +139,8 @@ async function prepareMerge(
     ],
   }
 }
+
+const keepThem = 'To keep them, export the catalog again and edit that.'
 
 /** Keeps fields of the catalog that this copy of the code doesn't know. */
 function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {

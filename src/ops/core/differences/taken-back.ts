@@ -9,31 +9,48 @@ const recentSeconds = 30 * 86_400
 /** Each is read by a query of its own. */
 const maxPublications = 30
 
-/** @returns a warning, if a change brings back values from before publications of the last 30 days. */
+/**
+ * Names the publications of the last 30 days whose values are lost, if a change brings back values from before them.
+ * @returns a warning, or none.
+ */
 export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
-  const changesById = new Map(changes.map((change) => [change.planId, change]))
-  const planIds = [...changesById.keys()]
+  const planIds = changes.map(({ planId }) => planId)
   const since = (await selectNowSeconds(db)) - recentSeconds
-  const [plans, authors] = [new Set<string>(), new Set<string>()]
   const recent = await selectPublications(db, { planIds, since, states: ['published'] })
+  const log: RecentChange[] = []
   for (const { id, actor } of recent.slice(0, maxPublications)) {
-    for (const earlier of await selectChanges(db, id, planIds)) {
-      const change = changesById.get(earlier.planId)
-      if (change === undefined || !takesBack(change, earlier)) continue
-      plans.add((earlier.after ?? earlier.before)?.identifier ?? '')
-      authors.add(`${id} by ${actor}`)
-    }
+    for (const change of await selectChanges(db, id, planIds)) log.push({ ...change, by: `${id} by ${actor}` })
   }
+  const lost = new Set(changes.flatMap((change) => listLost(change, log)))
+  // The latest first.
+  const named = log.filter((entry) => lost.has(entry))
+  const authors = new Set(named.map(({ by }) => by))
+  const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
   const which = `This takes back values of recent publications (${nameSome([...authors])}): ${nameSome([...plans])}.`
-  return plans.size === 0 ? [] : [`${which} To keep them, export the catalog again and edit that.`]
+  return lost.size === 0 ? [] : [which]
 }
 
-function takesBack(change: PlanChange, earlier: PlanChange): boolean {
-  if (!earlier.before && change.after) return false
-  const now = comparePlans(change.before, change.after)
+interface RecentChange extends PlanChange {
+  /** `12 by amina` */
+  by: string
+}
+
+/** Lists the changes that made the values that are lost. @param log the latest first. */
+function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChange[] {
+  const ofPlan = log.filter(({ planId }) => planId === change.planId)
+  const compared = ofPlan.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
+  return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
+    const ofPath = compared.filter(({ paths }) => paths.has(path))
+    const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
+    // The last one made the value of now.
+    return isBack ? ofPath.slice(0, 1).map(({ earlier }) => earlier) : []
+  })
+}
+
+/** Whether a value that was there before is a new one all the same. */
+function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
+  if (!earlier.before && change.after) return true
   // The return of another month may well be the same again.
   const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
-  return [...comparePlans(earlier.before, earlier.after)].some(
-    ([path, { from }]) => now.has(path) && now.get(path)?.to === from && !(isLater && /^performance\d+$/.test(path)),
-  )
+  return isLater && /^performance\d+$/.test(path)
 }

@@ -101,6 +101,15 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   expect(await prepareFigures('2026-12-01')).toEqual([])
 })
 
+test('what an old file takes back is named by who made the values of now', async () => {
+  const { plans } = await readCatalogFile(store)
+  await setFields(store, 'cash', ['performance1=2.8'], request)
+  await setFields(store, 'cash', ['performance1=28.4'], request)
+  const [latest] = await listPublications(store, {})
+  const { warnings } = await prepareImport(store, { plans })
+  expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}): cash.`)
+})
+
 test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
   const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
   await publishPlans(store.db, [newer(cash), newer(gold)])
