@@ -203,9 +203,9 @@ export const catalog = {
     flags: { plan: { value: '<id>', help: 'show every change of this plan, one field a line' } },
     json: 'an object, with each plan before and after',
     async run({ number: id, plan, json }, { store, warn }) {
-      const { row, changes } = await readPublication(store, id)
+      const { row, changes, warnings } = await readPublication(store, id)
       // The approver reads what the author was warned of.
-      if (isPending(row) && !json) await printDoubts({ warn }, store, changes, row)
+      if (isPending(row) && !json) await printDoubts({ warn }, store, changes, row, warnings)
       const details = Object.entries(rowToJson(row)).filter(([, value]) => value !== null)
       const shown = plan === undefined ? changes : [await findPlanChange(store, id, plan)]
       const fields = plan === undefined ? [] : shown.flatMap((change) => listParts(compareChange(change), true))
@@ -256,12 +256,12 @@ export const catalog = {
     example: 'catalog approve 12',
     asks: true,
     async run({ number: id }, run) {
-      const { row, changes } = await readPublication(run.store, id)
+      const { row, changes, warnings } = await readPublication(run.store, id)
       await checkApprovable(run.store, row, run.attribution.actor)
       const note = row.note === null ? [] : [`Note: ${row.note}`]
       run.report(describeProposal(row), ...note, ...formatDifference(changes))
       const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
-      await printDoubts(run, run.store, changes, row, conflict)
+      await printDoubts(run, run.store, changes, row, [...conflict, ...warnings])
       const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
       await run.confirm(`Publication ${id} will ${effect}.`)
       return describeDecided(id, await approvePublication(run.store, id, run.attribution), run)

@@ -7,6 +7,7 @@ import { openStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
 import { describeCommand } from '../../shared/target.ts'
+import { findReplaced } from '../differences/taken-back.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -57,11 +58,20 @@ export function isPending({ state }: PublicationRow): boolean {
   return state === 'waiting' || state === 'scheduled'
 }
 
+export interface ReadPublication {
+  row: ForecastRow
+  changes: PlanChange[]
+  /** What it replaces of the work of others, while it is pending: its approver reads what its author was warned of. */
+  warnings: string[]
+}
+
 /** @throws UserError when there is no such publication. */
-export async function readPublication(store: Store, id: number): Promise<{ row: ForecastRow; changes: PlanChange[] }> {
+export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
   const row = await findPublication(store, id)
   const conflicts = await findConflicts(store.db, isPending(row) ? [id] : [])
-  return { row: { ...row, willConflict: conflicts.get(id) ?? null }, changes: await selectChanges(store.db, id) }
+  const changes = await selectChanges(store.db, id)
+  const warnings = isPending(row) ? await findReplaced(store.db, row, changes) : []
+  return { row: { ...row, willConflict: conflicts.get(id) ?? null }, changes, warnings }
 }
 
 /** Says which plans had an ID one after the other: the log of one has the publications of all. @param log the latest first. */

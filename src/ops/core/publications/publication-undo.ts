@@ -8,6 +8,7 @@ import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
 import { checkConsistency } from '../differences/defects.ts'
+import { describeReplaced } from '../differences/taken-back.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { findPlanChange } from './publication-log.ts'
 import {
@@ -94,15 +95,13 @@ export async function prepareRedo(
         : `Others changed ${names}, and nothing else of publication ${id} is left.`
     throw new UserError(isCancelled ? why : `${why} To close its case: ${cancel}`)
   }
-  const [note, warning] = [`It leaves what others changed: ${names}.`, `It replaces what others changed: ${names}.`]
-  const isNamed = conflicts.length > 0
   return {
     ...prepared,
     dueAt: isAhead && row.dueAt !== null ? row.dueAt : undefined,
     undoneId: row.undoneId ?? undefined,
     isCancelled,
-    notes: isNamed && exceptChanged ? [note] : [],
-    warnings: isNamed && !exceptChanged ? [warning] : [],
+    notes: exceptChanged && conflicts.length > 0 ? [`It leaves what others changed: ${names}.`] : [],
+    warnings: exceptChanged ? [] : describeReplaced(conflicts),
   }
 }
 
