@@ -241,7 +241,7 @@ export const catalog = {
     async run({ number: id, exceptChanged, at, ...input }, run) {
       const { dueAt, undoneId, isCancelled, ...prepared } = await prepareRedo(run.store, id, { exceptChanged })
       const effect = `Publication ${id} will be made again.`
-      const question = { effect, ...(undoneId !== undefined && { undoneId }) }
+      const question = { effect, redoneId: id, ...(undoneId !== undefined && { undoneId }) }
       const output = await publishShown(prepared, { ...input, at: at ?? dueAt }, run, question)
       const made = output.data.publication
       const ahead = made === null || isCancelled ? undefined : await endRedone(run.store, id, made, run.attribution)

@@ -30,13 +30,15 @@ export interface Question {
   effect?: string | undefined | ((changes: readonly PlanChange[]) => string | undefined)
   /** The publication that this one undoes. */
   undoneId?: number
+  /** The pending publication that this one ends. */
+  redoneId?: number
 }
 
 /** Shows a change with its warnings, and asks before it is written. The answer "no" throws a UserError. */
 export function createRequest(
   run: Run & { attribution: Attribution },
   { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },
-  { lines, notes = [], warnings = [], effect, undoneId }: Question = {},
+  { lines, notes = [], warnings = [], effect, undoneId, redoneId }: Question = {},
 ): PublicationRequest {
   return {
     attribution: run.attribution,
@@ -46,7 +48,7 @@ export function createRequest(
     async review(store, changes) {
       run.report(...(lines ?? []))
       run.warn(...notes.map((note) => `Note: ${note}`))
-      const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null, undoneId }, warnings)
+      const isDoubtful = await printDoubts(run, store, changes, { id: redoneId, dueAt: at ?? null, undoneId }, warnings)
       const named = typeof effect === 'function' ? effect(changes) : effect
       if (dryRun || (named === undefined && !isDoubtful)) return
       if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))

@@ -1,6 +1,6 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
 import { nameSome } from '../../../abbreviate.ts'
-import { nameConflicts } from '../../../catalog/merge-plan.ts'
+import { isSameJson, nameConflicts } from '../../../catalog/merge-plan.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
@@ -12,6 +12,7 @@ import { findConflicts } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
 import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
   findForgottenDates,
@@ -27,7 +28,7 @@ import {
 const maxRemovedShare = 1 / 5
 
 export interface ReviewedPublication {
-  /** Of a change that is pending. */
+  /** Of a change that is pending, or of the one that is made again. */
   id?: number | undefined
   /** Unix seconds; null for now. */
   dueAt: number | null
@@ -52,11 +53,11 @@ export async function findDoubts(
   const partners = findEmptied(measure(others, changes)).length === 0 ? [] : await selectPartners(db)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
   const doubts = describeDoubts({ others, partners, today, changes, isUndo: undoneId != null })
-  return [...(await findPendingConflicts(db, changes, id)), ...doubts]
+  return [...(await findPendingDoubts(db, changes, id)), ...doubts]
 }
 
-/** The operator must know which pending publications change the same fields. */
-async function findPendingConflicts(
+/** The operator must know which pending publications change the same. */
+async function findPendingDoubts(
   db: OperatorDatabase,
   changes: readonly PlanChange[],
   ownId: number | undefined,
@@ -67,14 +68,49 @@ async function findPendingConflicts(
   const ids = pending.map(({ id }) => id)
   const changesById = await selectChangesOf(db, ids, planIds)
   const known = await findConflicts(db, ids)
-  return pending.flatMap(({ id, actor, planCount }) => {
-    const conflicts = mergeChanges(changed, changesById.get(id) ?? []).flatMap((merge) => merge.conflicts)
+  return pending.flatMap(({ id, actor, dueAt, planCount }) => {
     // The log shows a publication that already conflicts.
-    if (conflicts.length === 0 || known.has(id)) return []
-    const which = `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}.`
-    const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
-    return `${which} The later one of both will conflict, and none of its plans will change: ${counts}.`
+    if (known.has(id)) return []
+    const others = changesById.get(id) ?? []
+    const conflicts = mergeChanges(changed, others).flatMap((merge) => merge.conflicts)
+    if (conflicts.length > 0) {
+      const which = `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}.`
+      const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
+      return `${which} The later one of both will conflict, and none of its plans will change: ${counts}.`
+    }
+    const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+    const same = nameAlike(changes, others, isMadeBy)
+    if (same !== '') {
+      const which = `Publication ${id} by ${actor} already makes the same change of ${same}, ${when}.`
+      return `${which} To cancel or undo this one does not stop that one.`
+    }
+    const listed = nameAlike(changes, others, (own, other) => changesLists(own) && changesLists(other))
+    return listed === '' ? [] : `Publication ${id} by ${actor} will also change the countries of ${listed}, ${when}.`
   })
+}
+
+/** Names the plans that both change, if their changes are alike. */
+function nameAlike(
+  changes: readonly PlanChange[],
+  others: readonly PlanChange[],
+  areAlike: (own: PlanChange, other: PlanChange) => boolean,
+): string {
+  const othersById = new Map(others.map((other) => [other.planId, other]))
+  const alike = changes.filter((own) => {
+    const other = othersById.get(own.planId)
+    return other !== undefined && areAlike(own, other)
+  })
+  return nameSome(alike.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
+}
+
+/** Whether another change of the plan includes this one. */
+function isMadeBy(own: PlanChange, other: PlanChange): boolean {
+  const made = comparePlans(other.before, other.after)
+  return [...comparePlans(own.before, own.after)].every(([path, { to }]) => made.has(path) && made.get(path)?.to === to)
+}
+
+function changesLists({ before, after }: PlanChange): boolean {
+  return !isSameJson(before?.viewableIn ?? [], after?.viewableIn ?? [])
 }
 
 export interface DoubtInput {
