@@ -45,7 +45,7 @@ function formatOperation({ components }: OpenapiDocument, endpoint: string, oper
     requestBody &&
       `**Body:** optional, \`${Object.keys(requestBody.content).join('`, `')}\`. ${requestBody.description}`,
     parameters.length > 0 && formatParameters(operationId, parameters),
-    formatCode(requests[operationId] ?? '', 'sh'),
+    formatCode(readRequest(operationId), 'sh'),
     formatResponses(operationId, responses),
     ...Object.entries(responses).map(([status, { content }]) => formatExample(status, content)),
   ]
@@ -69,6 +69,12 @@ function formatParameters(operationId: string, parameters: Parameter[]): string 
 const requests: Record<string, string> = {
   issueAccessToken: `# curl asks for the client secret.\ncurl -X POST -u "$CLIENT_ID" ${exampleOrigin}/api/v3/partners/auth`,
   listPlans: `curl -H "Authorization: Bearer $TOKEN" \\\n  "${exampleOrigin}/api/v3/partners/acme/plans?fundType=COMMODITY"`,
+}
+
+function readRequest(operationId: string): string {
+  const request = requests[operationId]
+  if (request === undefined) throw new Error(`${operationId} has no request in src/site/blocks/reference.ts.`)
+  return request
 }
 
 function formatResponses(operationId: string, responses: Operation['responses']): string {
