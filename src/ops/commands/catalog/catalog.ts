@@ -27,6 +27,7 @@ import {
   cancelPublication,
   countPlans,
   invalidateLists,
+  isOpen,
   publishChange,
   readNeedsApproval,
   type PreparedChange,
@@ -275,8 +276,10 @@ export const catalog = {
     asks: true,
     async run({ number: id }, run) {
       const { row, changes } = await readPublication(run.store, id)
-      run.report(describeProposal(row), ...formatDifference(changes))
-      await run.confirm(`Publication ${id} will be cancelled.`)
+      if (isOpen(row)) {
+        run.report(describeProposal(row), ...formatDifference(changes))
+        await run.confirm(`Publication ${id} will be cancelled.`)
+      }
       return describeDecided(id, await cancelPublication(run.store, id, run.attribution), run)
     },
   }),
