@@ -28,7 +28,6 @@ interface Known {
 }
 
 interface LeakReport {
-  /** Also of what may be a key: an operator must act on it. */
   isFound: boolean
   fields: object
 }
@@ -72,7 +71,9 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     throw new UserError([...problems, 'Not everything could be read: run this again later.'])
   }
   const where = target.remote ? `[env.${target.env}]` : 'the local state'
-  const none = `No live secret, token or key of ${where} matches: it has ended, or is of another environment.`
+  const none = leaks.some(({ kind }) => kind === 'possible-key')
+    ? 'What may be a signing key can’t be compared with those in use: nobody can read them.'
+    : `No live secret, token or key of ${where} matches: it has ended, or is of another environment.`
   return { ...output, findings: answers.some(({ isFound }) => isFound) ? undefined : none }
 }
 
@@ -90,7 +91,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
     case 'token':
       return describeToken(leak, known)
     case 'possible-key':
-      return { isFound: true, fields: { line, kind, state: mayBeKey } }
+      return { isFound: false, fields: { line, kind, state: mayBeKey } }
   }
 }
 
