@@ -80,8 +80,9 @@ export const partner = {
       // Read first: after a secret was made, nothing may fail before it is printed.
       const warning = await findEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
-      run.print(describeSecret(made, formatWelcome(made, origin)))
+      // Not below the text to send, with which it would be copied.
       if (warning !== undefined) run.warn(warning)
+      run.print(describeSecret(made, formatWelcome(made, origin)))
       if (contact) await storeContact(store, shortName, contact)
     },
   }),
@@ -165,9 +166,9 @@ export const partner = {
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
       const { before, made, earlierExpiresAt, copied } = replaced
+      if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
       run.print(describeSecret(made, formatRotationMessage(made, { earlierExpiresAt, isLost: replaceNewest })))
       await copied
-      if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
     },
   }),
 
@@ -190,9 +191,9 @@ export const partner = {
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, made, tokensValidFrom, copied } = replaced
+      if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
       await copied
-      if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       return undefined
     },
   }),

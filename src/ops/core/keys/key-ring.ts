@@ -79,7 +79,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   const successor = kids[kids.indexOf(kid) - 1]
   if (successor === undefined) {
     const rotate = describeCommand(target, 'keys', 'rotate')
-    throw new UserError(`The key ${kid} is the newest. Rotate first: ${rotate}. ${leaked}`)
+    throw new UserError([`The key ${kid} is the newest. Rotate first: ${rotate}`, leaked])
   }
   // KV keeps the copies of partners that a key sealed for as long.
   const untilSeconds = Number(successor) + staleIfErrorHours * 3600

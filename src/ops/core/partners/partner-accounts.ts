@@ -325,7 +325,11 @@ function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange
     return `${shortName} has only one secret. To keep it for a grace period: ${rotate()}`
   }
   if (kind === 'rotate' && olderExpiresAt !== null) {
-    return `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`
+    return [
+      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
+      `If the newer one is lost, replace it: ${rotate('--replace-newest')}`,
+      `To end both now: ${rotate('--grace', '0')}`,
+    ].join('\n')
   }
   return undefined
 }
