@@ -14,6 +14,7 @@ import {
   printPublication,
   publicationToJson,
 } from '../catalog/publication-output.ts'
+import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { timeFlag } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
@@ -65,7 +66,9 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, country: countries, at }, run) {
-      return report(run, await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, { at })))
+      const result = await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, { at }))
+      await warnOfPendingLists(run, result)
+      return report(run, result)
     },
   }),
 
@@ -77,7 +80,9 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, country: countries, at }, run) {
-      return report(run, await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, { at })))
+      const result = await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, { at }))
+      await warnOfPendingLists(run, result)
+      return report(run, result)
     },
   }),
 
@@ -146,6 +151,18 @@ function report(run: Run, result: PlanResult, lines = [describeState(result)]): 
   run.report(...lines)
   printPublication(run, publication)
   return { data: { plan: after, publication: publicationToJson(publication) }, text: '' }
+}
+
+/** A change is warned of them before it is made. A plan that stays as it is may still appear or disappear later. */
+async function warnOfPendingLists({ store, warn }: Run & { store: Store }, { plan: after, publication }: PlanResult) {
+  if (publication !== undefined) return
+  const pending = (await selectPendingChanges(store, String(after.id))).filter(
+    ({ publication: { willConflict }, change }) => {
+      const { appears, disappears } = compareChange(change)
+      return willConflict === null && appears.length + disappears.length > 0
+    },
+  )
+  warn(...pending.map((change) => `Warning: It will not stay so. ${describePending(change)}`))
 }
 
 /** Says in full what customers will read. @returns undefined when that stays the same. */

@@ -9,6 +9,7 @@ import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import { selectPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { findPartner } from '../partners/partner-accounts.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
 import { listPublications, suggestPlan, type ForecastRow } from '../publications/publication-log.ts'
@@ -43,23 +44,25 @@ export async function explainPlan(
   const plan = await selectPlan(store, name, at)
   if (plan === undefined) {
     const planIds = await selectRecordedPlanIds(store.db, name)
-    const reason =
-      (await describeWithdrawal(store, planIds, country, at)) ||
-      ` ${(await suggestPlan(store, name)) ?? 'Is it mistyped?'}`
+    const withdrawal = await describeWithdrawal(store, planIds, country, at)
+    const launch = await describeLaunch(store, name, country, at)
+    const reason = `${withdrawal}${launch}` || ` ${(await suggestPlan(store, name)) ?? 'Is it mistyped?'}`
     return {
       reason: 'no_such_plan',
       sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${reason}`,
-      fix: `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`,
+      fix: `To see all plans: ${command('plan', 'list')}; to add it${launch && ' now'}: ${command('catalog', 'import', 'FILE')}`,
     }
   }
   const { identifier, isInvestable, viewableIn } = plan
   if (!viewableIn.includes(country)) {
     const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
     const withdrawal = await describeWithdrawal(store, [plan.id], country, at)
+    const launch = await describeLaunch(store, name, country, at)
     return {
       reason: 'not_viewable',
-      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
-      fix: `To put it on the list: ${command('plan', 'offer', identifier, '--country', country)}`,
+      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}${launch}`,
+      // It would launch the plan early.
+      fix: `To put it on the list${launch && ' now'}: ${command('plan', 'offer', identifier, '--country', country)}`,
     }
   }
   const filters = listMatchingFilters(plan).join(', ')
@@ -71,6 +74,20 @@ export async function explainPlan(
   }
 }
 
+/** Names the pending publication that puts a plan on the list of a country. It says nothing of the past. */
+async function describeLaunch(store: Store, name: string, country: string, at: number | undefined): Promise<string> {
+  if (at !== undefined) return ''
+  const launch = (await selectPendingChanges(store, name)).find(
+    ({ publication, change }) =>
+      publication.willConflict === null && !isListed(change.before, country) && isListed(change.after, country),
+  )
+  if (launch === undefined) return ''
+  const { id, dueAt, state } = launch.publication
+  if (dueAt === null) return ` Once publication ${id} is approved, it is on the list.`
+  const condition = state === 'waiting' ? ', once that is approved' : ''
+  return ` From ${formatLocalTime(dueAt)} it is on the list (publication ${id}${condition}).`
+}
+
 /** Names the publication that took a plan off the list of a country, or removed it, for the last time. */
 async function describeWithdrawal(
   { db }: Store,
@@ -78,15 +95,18 @@ async function describeWithdrawal(
   country: string,
   at = Infinity,
 ): Promise<string> {
-  const isListed = (plan: CatalogPlan | null) => plan?.viewableIn.includes(country) ?? false
   for (const { id, decidedAt, actor, note } of await selectPublications(db, { planIds, states: ['published'] })) {
     if (decidedAt === null || decidedAt > at) continue
     const changes = await selectChanges(db, id, planIds)
-    if (!changes.some(({ before, after }) => isListed(before) && !isListed(after))) continue
+    if (!changes.some(({ before, after }) => isListed(before, country) && !isListed(after, country))) continue
     const author = note === null ? actor : `${actor} (${note})`
     return ` Publication ${id} took it off the list of ${country} at ${formatIsoTime(decidedAt)}, by ${author}.`
   }
   return ''
+}
+
+function isListed(plan: CatalogPlan | null, country: string): boolean {
+  return plan?.viewableIn.includes(country) ?? false
 }
 
 export interface PendingChange {
