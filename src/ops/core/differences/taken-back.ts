@@ -74,7 +74,8 @@ export async function findReplaced(
   changes: readonly PlanChange[],
 ): Promise<string[]> {
   if (/^catalog (import|update) /.test(command)) return findTakenBack(db, changes)
-  const redoneId = /^catalog redo (?:.* )??(\d+)(?= |$)/.exec(command)?.[1]
+  // A note may have numbers, too.
+  const redoneId = /^catalog redo (?:.* )??(\d+)(?= |$)/.exec(command.replaceAll(/'[^']*'/g, ''))?.[1]
   if (redoneId === undefined) return []
   const known = applyChanges(
     [],

@@ -61,7 +61,7 @@ export async function explainPlan(
     return {
       reason: 'not_viewable',
       sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}${launch}`,
-      // It would launch the plan early.
+      // Before its time, it launches the plan early.
       fix: `To put it on the list${launch && ' now'}: ${command('plan', 'offer', identifier, '--country', country)}`,
     }
   }
