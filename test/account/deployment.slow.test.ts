@@ -89,11 +89,18 @@ test('a later deploy applies a migration, and changes what runs', async () => {
   expectShares('staging', { 600: 100 })
 })
 
+/** Going back with the code ends with a rollback, and with the data with a deploy. */
+function findWayBack(): Record<'code' | 'data', string[]> {
+  const commands = findSection('Go back')
+  const end = commands.findIndex((command) => command.includes('rollback')) + 1
+  return { code: commands.slice(0, end), data: commands.slice(end) }
+}
+
 test('a rollback makes the previous version live', async () => {
   await setTokenLifetime(900)
   await operator().follow(deploy)
   expectShares('staging', { 900: 100 })
-  for (const command of findSection('Go back')) await operator().follow(command)
+  for (const command of findWayBack().code) await operator().follow(command)
   expectShares('staging', { 600: 100 })
 })
 
@@ -108,6 +115,11 @@ test('after a rollback, keys can be rotated again when the next deploy is made',
   expect(await readRecord()).toBe(recorded)
   await follow(deploy)
   await follow(keys('rotate'))
+  expectShares('staging', { 900: 100 })
+})
+
+test('after the data was restored, lists are made anew, and the service is deployed', async () => {
+  for (const command of findWayBack().data) await operator().follow(command)
   expectShares('staging', { 900: 100 })
 })
 
