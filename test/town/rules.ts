@@ -129,7 +129,8 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const report: Report = (rule, facts = '') => {
       const states = account.states.slice(-4).map((state) => `${state.kind} at ${formatMoment(state.fromMs)}`)
       const all = `${text}\nAsked at ${formatMoment(fromMs)}. ${states.join(', ')}. ${facts}`
-      journal.report(rule, all, account.shortName, isolate.name, keyOf(account))
+      const catalog = what.startsWith('lists') ? ['catalog'] : []
+      journal.report(rule, all, account.shortName, isolate.name, keyOf(account), ...catalog)
     }
     const isCalm = weather.troubleUntilMs() < fromMs - secondMs && isolate.cancelledAtMs < fromMs - cancelledMs
     if (isCalm && toMs - fromMs > 3 * secondMs) report('an answer is quick while all is well')
