@@ -41,7 +41,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
   const root = new Command('ops').exitOverride().configureOutput({
     // Written at once below: a reader such as `| head` may close the pipe after the first write.
     writeOut: (text) => void (page += text),
-    writeErr: (text) => void io.stderr.write({ style: 'red', text }),
+    writeErr: (text) => void io.stderr.writePieces([{ style: 'red', text }]),
     // The same output with and without a terminal.
     getOutHelpWidth: () => 100,
     getErrHelpWidth: () => 100,
@@ -62,7 +62,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     }
     const isMistake = error instanceof Error && mistakes.has(error.name)
     const bug = error instanceof Error ? error.stack : String(error)
-    io.stderr.write({ style: 'red', text: isMistake ? error.message : `A bug: ${bug}` }, '\n')
+    io.stderr.writePieces([{ style: 'red', text: isMistake ? error.message : `A bug: ${bug}` }, '\n'])
     return isMistake ? 2 : 1
   }
 }
@@ -168,7 +168,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
     const output = await verb.run(values as never, { ...run, store, attribution } as never)
     if (output) run.print(output)
     if (output?.findings === undefined) return 0
-    context.io.stderr.write({ style: 'red', text: output.findings }, '\n')
+    context.io.stderr.writePieces([{ style: 'red', text: output.findings }, '\n'])
     return 3
   }
   // Other programs write to the terminal by themselves.

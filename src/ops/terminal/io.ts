@@ -26,7 +26,8 @@ export interface SafeIo extends Io {
 }
 
 interface SafeStream extends Stream {
-  write(...pieces: readonly Piece[]): unknown
+  /** One text of all pieces. An export has a million of them: too many arguments. */
+  writePieces(pieces: readonly Piece[]): unknown
 }
 
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
@@ -47,7 +48,8 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
     if (!hasColors) return text
     return text.replaceAll(/.+/g, (line) => styleText(piece.style, line, { validateStream: false }))
   }
-  return { columns: stream.columns, write: (...pieces) => stream.write(pieces.map(format).join('')) }
+  const writePieces = (pieces: readonly Piece[]) => stream.write(pieces.map(format).join(''))
+  return { columns: stream.columns, write: (text) => writePieces([text]), writePieces }
 }
 
 function escape(character: string): string {

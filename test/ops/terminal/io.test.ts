@@ -36,8 +36,8 @@ test.each([
     [stream, terminal],
   ] as const) {
     const io = escapeOutput({ stdin: readNothing(), stdout, stderr })
-    io.stdout.write(...paintLines(text))
-    io.stderr.write(...paintLines(text))
+    io.stdout.writePieces(paintLines(text))
+    io.stderr.writePieces(paintLines(text))
   }
   expect(written).toEqual([colored, plain, plain, colored, plain, colored])
 })
@@ -56,4 +56,12 @@ test('JSON keeps its value', () => {
       expect(stdout).not.toMatch(/[\u007f-\u009f]/)
     }),
   )
+})
+
+test('an export of a million lines is written', () => {
+  let length = 0
+  const stream = { write: (text: string) => (length += text.length) }
+  const io = escapeOutput({ stdin: readNothing(), stdout: stream, stderr: stream })
+  io.stdout.writePieces(paintLines('{\n'.repeat(1_000_000)))
+  expect(length).toBe(2_000_000)
 })

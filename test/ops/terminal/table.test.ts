@@ -5,7 +5,7 @@ import { formatTable } from '../../../src/ops/terminal/table.ts'
 function print(pieces: readonly Piece[], hasColors = false): string {
   let printed = ''
   const stream = { write: (text: string) => (printed += text), hasColors: () => hasColors }
-  escapeOutput({ stdin: (async function* () {})(), stdout: stream, stderr: stream }).stdout.write(...pieces)
+  escapeOutput({ stdin: (async function* () {})(), stdout: stream, stderr: stream }).stdout.writePieces(pieces)
   return printed
 }
 

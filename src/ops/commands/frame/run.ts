@@ -58,13 +58,13 @@ export function createRun(
         if (progress) store.db.hear = progress.show
         return work(store)
       }),
-    report: (...lines) => isJson || stdout.write(...toLines(lines)),
-    warn: (...lines) => stderr.write(...toLines(lines)),
+    report: (...lines) => isJson || stdout.writePieces(toLines(lines)),
+    warn: (...lines) => stderr.writePieces(toLines(lines)),
     print: ({ data, text, note }) => {
       if (isJson) return void stdout.write(`${JSON.stringify(data)}\n`)
       const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
       const place = isChange ? `${describePlace(target)} ` : ''
-      stdout.write(...(isSentence ? [`${place}${text}`] : formatText(text ?? data, stdout.columns || Infinity)))
+      stdout.writePieces(isSentence ? [`${place}${text}`] : formatText(text ?? data, stdout.columns || Infinity))
       const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
       if (said !== undefined) stderr.write(`${said}\n`)
     },
