@@ -17,7 +17,7 @@ interface Row {
 
 /** The files of src/catalog that don't load zod, which is four times as large as the Worker. */
 const lightCatalog = ['src/catalog/plan-filters.ts', 'src/catalog/plan-document.ts', 'src/catalog/merge-plan.ts']
-/** The files of src/db that don't load drizzle's query builder, which would make the Worker a quarter larger. */
+/** The files of src/db that don't load drizzle's query builder, which would make the Worker a fifth larger. */
 const lightDb = ['client-queries', 'database', 'leftovers', 'plan-queries', 'publish', 'stage-publication'].map(
   (name) => `src/db/${name}.ts`,
 )

@@ -37,9 +37,9 @@ export const sinceFlag = {
   parse: parsePast,
 } as const satisfies Flag
 
-/** The flags of a log. */
 export const forceFlag = { help: 'replace the file if there is one' } as const satisfies Flag
 
+/** The flags of a log. */
 export const logFlags = {
   since: sinceFlag,
   until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },
