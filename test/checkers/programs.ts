@@ -16,6 +16,7 @@ export interface Program {
 interface Settings {
   env?: Record<string, string>
   folder?: string
+  deadlineMs?: number
 }
 
 export interface Programs {
@@ -24,12 +25,16 @@ export interface Programs {
   run: (command: string, args: readonly string[], settings?: Settings) => Promise<string>
 }
 
-const deadlineMs = 60_000
+const defaultDeadlineMs = 60_000
 const graceMs = 5_000
 
 /** @param stop ends all programs, and prevents new ones. The settings of one program add to `defaults`. */
 export function createPrograms(defaults: { env: NodeJS.ProcessEnv; folder: string }, stop: AbortSignal): Programs {
-  const start: Programs['start'] = (command, args, { env, folder = defaults.folder } = {}) => {
+  const start: Programs['start'] = (
+    command,
+    args,
+    { env, folder = defaults.folder, deadlineMs = defaultDeadlineMs } = {},
+  ) => {
     stop.throwIfAborted()
     const child = spawn(command, args, {
       env: { ...defaults.env, ...env },

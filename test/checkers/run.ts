@@ -1,7 +1,7 @@
 // npm run checkers -- --url http://localhost:8787 : checks the site, openapi.json and the API of a running service with other
 // people's programs, and prints one line per check. The credentials of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,11 +14,6 @@ import { createPrograms, type Program, type Programs } from './programs.ts'
 const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
 const site = join(root, 'dist/site')
-const categories = ['performance', 'accessibility', 'best-practices', 'seo']
-/** The lowest score of Lighthouse that passes. The best is 1. */
-const minScore = 0.95
-/** The speed is measured, and now and then Chromium loses the measurements of a page. */
-const maxAttempts = 3
 
 interface Link {
   url: string
@@ -37,14 +32,8 @@ interface Service {
 /**
  * Each check rejects with an error that has the output of its program. They run side by side. A program that found nothing to
  * check also ends with code 0, so each check makes sure that its program had its files and requests.
- *
- * @param folder is empty, and readable for this user only.
  */
-function listChecks(
-  service: Service,
-  { start, run }: Programs,
-  folder: string,
-): Record<string, () => Promise<unknown>> {
+function listChecks(service: Service, { start, run }: Programs): Record<string, () => Promise<unknown>> {
   const { origin, credentials, files } = service
   const pages = files.filter((file) => file.endsWith('.html'))
   return {
@@ -57,15 +46,10 @@ function listChecks(
 
     'linkinator: every link, fragment and file on this host': () => checkLinks(service, start),
 
-    'lighthouse: every page, on a phone': async () => {
-      const rest = pages.values()
-      const problems: string[] = []
-      const checkRest = async () => {
-        for (const page of rest) problems.push(...(await checkWithLighthouse(getUrl(origin, page), run, folder)))
-      }
-      await Promise.all(Array.from({ length: 3 }, checkRest))
-      if (problems.length > 0) throw new Error(problems.join('\n'))
-    },
+    'lighthouse: every page, on a phone': () =>
+      run(process.execPath, ['test/checkers/lighthouse-scores.mjs', ...pages.map((page) => getUrl(origin, page))], {
+        deadlineMs: 300_000,
+      }),
 
     'spectral: openapi.json, with the OWASP rules': () =>
       run(tool('spectral'), ['lint', '--ruleset', 'test/checkers/spectral.yaml', '--fail-severity', 'warn', document]),
@@ -127,7 +111,7 @@ async function main(args: string[]): Promise<number> {
     const CHROME_PATH = env['CHROME_PATH'] ?? env['CHROMIUM'] ?? '/usr/bin/chromium'
     const programs = createPrograms({ env: { ...env, CHROME_PATH, TMPDIR: folder }, folder: root }, stop.signal)
     const service = { origin, credentials: { CLIENT_ID, CLIENT_SECRET, SHORT_NAME }, files }
-    const isOk = await runChecks(listChecks(service, programs, folder), stop.signal)
+    const isOk = await runChecks(listChecks(service, programs), stop.signal)
     const { aborted, reason } = stop.signal
     if (aborted) return 128 + constants.signals[reason as NodeJS.Signals]
     return isOk ? 0 : 1
@@ -211,30 +195,4 @@ async function checkMockedErrors(prism: Program, shortName: string): Promise<voi
     prism.end()
     await prism.closed
   }
-}
-
-/** Returns a line with the outcome of each attempt, or nothing when an attempt reached the scores. */
-async function checkWithLighthouse(url: string, run: Programs['run'], folder: string): Promise<string[]> {
-  const attempts: string[] = []
-  while (attempts.length < maxAttempts) {
-    const outcome = await readScores(url, run, folder).catch(String)
-    if (typeof outcome !== 'string' && outcome.every((score) => score !== null && score >= minScore)) return []
-    attempts.push(
-      typeof outcome === 'string' ? outcome : categories.map((name, i) => `${name} ${outcome[i]}`).join(', '),
-    )
-  }
-  return [`${url}: ${attempts.join('; ')}`]
-}
-
-async function readScores(url: string, run: Programs['run'], folder: string): Promise<(number | null)[]> {
-  const file = join(folder, `${encodeURIComponent(url)}.json`)
-  const only = `--only-categories=${categories.join(',')}`
-  const chromium = '--chrome-flags=--headless=new --no-sandbox'
-  await run(tool('lighthouse'), [url, '--quiet', '--output=json', `--output-path=${file}`, only, chromium])
-  const report: { categories: Record<string, { score: number | null }> } = await readJson(file)
-  return categories.map((name) => report.categories[name]?.score ?? null)
-}
-
-async function readJson<Content>(file: string): Promise<Content> {
-  return JSON.parse(await readFile(file, 'utf8'))
 }
