@@ -50,7 +50,7 @@ function expectShares(env: string, shares: Record<string, number>): void {
 /** Runs a command that must be refused in lines that match, or find something. @returns its output. */
 async function expectRefusal(command: string, ...lines: RegExp[]): Promise<string> {
   const { code, output } = await operator().type(command)
-  expect([command, code]).toEqual([command, command.includes(' doctor ') ? 3 : 2])
+  expect({ command, code }).toEqual({ command, code: command.includes(' doctor ') ? 3 : 2 })
   for (const line of lines) expect(output).toMatch(line)
   return output
 }
@@ -166,9 +166,9 @@ test('production is deployed in the same way, on data of its own', async () => {
     await follow(command.replaceAll('staging', 'production').replace('--location weur', '--jurisdiction eu'))
   }
   expectShares('production', { default: 100 })
-  expect([...account.databases.values()].map(({ name, jurisdiction }) => [name, jurisdiction])).toEqual([
-    [workerName('staging'), null],
-    [workerName('production'), 'eu'],
+  expect([...account.databases.values()].map(({ name, jurisdiction }) => ({ name, jurisdiction }))).toEqual([
+    { name: workerName('staging'), jurisdiction: null },
+    { name: workerName('production'), jurisdiction: 'eu' },
   ])
   expect([...account.namespaces.values()].map(({ title }) => title)).toEqual(['staging', 'production'].map(workerName))
 })

@@ -124,7 +124,8 @@ async function createOperator(
       const stdin = text.startsWith('read ') ? `${notes.clientSecret}\n` : ''
       const { code, stdout, output } = await operator.type(text, stdin)
       const [expectedCode, problem] = findOutcome(text)
-      expect([text, code, code === expectedCode ? '' : output]).toEqual([text, expectedCode, ''])
+      const shown = code === expectedCode ? '' : output
+      expect({ text, code, shown }).toEqual({ text, code: expectedCode, shown: '' })
       expect(output).toMatch(problem)
       note(text, stdout)
       return output

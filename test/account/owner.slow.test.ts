@@ -38,6 +38,6 @@ test('all checks pass with the values of an owner', async () => {
   const type = startShell(copy.folder, { PATH: process.env['PATH'] ?? '', HOME: copy.home }, join(copy.home, 'shell'))
   for (const command of ['git init --quiet', 'npm run generate && npm run format', 'npm run check']) {
     const { code, output } = await type(command)
-    expect([command, code, code === 0 ? '' : output.slice(-5000)]).toEqual([command, 0, ''])
+    expect({ command, code, end: code === 0 ? '' : output.slice(-5000) }).toEqual({ command, code: 0, end: '' })
   }
 })

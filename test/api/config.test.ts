@@ -15,9 +15,9 @@ test('checks the configuration once per env object', async () => {
 test('reads the keys from the secrets of their names, the newest first', async () => {
   const secrets = { JWT_KEY_1700000000: generateKey(), JWT_KEY_1700000001: generateKey(), JWT_KEY_OLD: 'x' }
   const { signingKeys } = await parseConfig(secrets)
-  expect(signingKeys.map(({ kid, jwk }) => [kid, jwk.k])).toEqual([
-    ['1700000001', secrets.JWT_KEY_1700000001],
-    ['1700000000', secrets.JWT_KEY_1700000000],
+  expect(signingKeys.map(({ kid, jwk }) => ({ kid, key: jwk.k }))).toEqual([
+    { kid: '1700000001', key: secrets.JWT_KEY_1700000001 },
+    { kid: '1700000000', key: secrets.JWT_KEY_1700000000 },
   ])
   const missing = 'There is no signing key: a secret named JWT_KEY_ and ten digits of Unix seconds.'
   await expect(parseConfig({ JWT_KEY_OLD: generateKey() })).rejects.toThrow(new ConfigError(missing))

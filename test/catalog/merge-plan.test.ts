@@ -30,8 +30,7 @@ test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, m
   ['a field that others added', { a: 1 }, { a: 2 }, { a: 1, added: 'x' }, { a: 2, added: 'x' }],
   ['a field that it adds', { a: 1 }, { a: 1, added: 'x' }, { a: 2 }, { a: 2, added: 'x' }],
 ])('merges %s', (_, base, own, current, merged) => {
-  const { plan: found, conflicts } = mergePlan(plan(base), plan(own), plan(current))
-  expect([found, conflicts]).toEqual([plan(merged), []])
+  expect(mergePlan(plan(base), plan(own), plan(current))).toEqual({ plan: plan(merged), conflicts: [] })
 })
 
 test.each<[field: string, base: PlainPlan, own: PlainPlan, current: PlainPlan]>([

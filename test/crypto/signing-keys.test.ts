@@ -12,7 +12,8 @@ import { makeSigningKey } from '../support/signing-key.ts'
 
 test('a new key has 256 bits, and is another one each time', async () => {
   const [first, second] = [generateKey(), generateKey()]
-  expect([first.length, first === second]).toEqual([43, false])
+  expect(first.length).toBe(43)
+  expect(first).not.toBe(second)
   expect((await importSigningKey('1700000000', first))?.jwk).toEqual({
     kty: 'oct',
     kid: '1700000000',

@@ -37,10 +37,10 @@ const find = async () => {
 }
 const change = async (next: PartnerChange) => insertPartnerChange(db, makeRequest(), (await find()).id, next)
 const readSecrets = async () =>
-  (await selectPartnerCheck(env.DB, acme.clientId)).partner?.secrets.map(({ hash, expiresAt }) => [
+  (await selectPartnerCheck(env.DB, acme.clientId)).partner?.secrets.map(({ hash, expiresAt }) => ({
     hash,
-    expiresAt === null ? 'current' : Math.round((expiresAt - Date.now() / 1000) / 60),
-  ])
+    minutesLeft: expiresAt === null ? null : Math.round((expiresAt - Date.now() / 1000) / 60),
+  }))
 
 test('a partner is what its newest row is, and was what an earlier row is', async () => {
   const created = await find()
@@ -94,15 +94,15 @@ describe('secrets', () => {
   test('rotate keeps the old one for the grace period', async () => {
     await change({ kind: 'rotate', graceSeconds: 600, secretHash: 'second' })
     expect(await readSecrets()).toEqual([
-      ['first', 10],
-      ['second', 'current'],
+      { hash: 'first', minutesLeft: 10 },
+      { hash: 'second', minutesLeft: null },
     ])
     // A third live secret is refused, and rotating with less grace shortens the older one.
     await expect(change({ kind: 'rotate', graceSeconds: 60, secretHash: 'third' })).rejects.toMatchObject({
       cause: { message: expect.stringContaining('CHECK') },
     })
     await change({ kind: 'replace-all', secretHash: 'third' })
-    expect(await readSecrets()).toEqual([['third', 'current']])
+    expect(await readSecrets()).toEqual([{ hash: 'third', minutesLeft: null }])
     expect((await find()).secrets).toEqual([{ createdAt: expect.any(Number), expiresAt: null }])
   })
 
@@ -110,8 +110,8 @@ describe('secrets', () => {
     await change({ kind: 'rotate', graceSeconds: 600, secretHash: 'lost' })
     await change({ kind: 'replace-newest', secretHash: 'third' })
     expect(await readSecrets()).toEqual([
-      ['first', 10],
-      ['third', 'current'],
+      { hash: 'first', minutesLeft: 10 },
+      { hash: 'third', minutesLeft: null },
     ])
   })
 
@@ -121,7 +121,7 @@ describe('secrets', () => {
     const { tokensValidFrom } = await find()
     expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(5)
     expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeGreaterThan(0)
-    expect(await readSecrets()).toEqual([['second', 'current']])
+    expect(await readSecrets()).toEqual([{ hash: 'second', minutesLeft: null }])
     await env.DB.prepare('update change_record set tokens_valid_from = ?').bind(ahead).run()
     await change({ kind: 'end-tokens' })
     expect(await find()).toMatchObject({ tokensValidFrom: ahead + 1 })
@@ -142,9 +142,9 @@ describe('secrets', () => {
       .raw<[string]>()
       .then((rows) => ({ results: rows.flat() }))
     expect(results).toEqual([null, 'x', 'second'])
-    expect((await selectStoredSecrets(db)).map(({ hash, shortName }) => [hash, shortName])).toEqual([
-      ['x', 'other'],
-      ['second', 'acme'],
+    expect((await selectStoredSecrets(db)).map(({ hash, shortName }) => ({ hash, shortName }))).toEqual([
+      { hash: 'x', shortName: 'other' },
+      { hash: 'second', shortName: 'acme' },
     ])
   })
 })

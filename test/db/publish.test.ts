@@ -106,9 +106,9 @@ test.each([
     expect(await publishNow(db, id)).toEqual(reason === 'overtaken' ? overtaken : { kind: 'conflict', reason })
   }
   expect((await selectCatalogOrigin(db)).revision).toBe(revision)
-  expect((await listPlans()).map(({ id, name }) => [id, name])).toEqual([
-    [1, 'Theirs'],
-    [2, examplePlan.name],
+  expect((await listPlans()).map(({ id, name }) => ({ id, name }))).toEqual([
+    { id: 1, name: 'Theirs' },
+    { id: 2, name: examplePlan.name },
   ])
 })
 
@@ -188,9 +188,10 @@ test('what is staged or released while abandoned plans are deleted leaves no pla
   await deleteAbandoned(openOperatorDatabase(interrupted))
   expect(releases).toEqual([false, false])
   const count = async (table: string) => (await env.DB.prepare(`select count(*) from ${table}`).raw())[0]
-  expect([await count('publications'), await count('plan_versions')]).toEqual([[1], [1]])
+  const countBoth = async () => ({ publications: await count('publications'), versions: await count('plan_versions') })
+  expect(await countBoth()).toEqual({ publications: [1], versions: [1] })
   await deleteAbandoned(db)
-  expect([await count('publications'), await count('plan_versions')]).toEqual([[0], [0]])
+  expect(await countBoth()).toEqual({ publications: [0], versions: [0] })
 })
 
 test('publishes once, at its time, and never after it has ended', async () => {
@@ -219,8 +220,10 @@ test('what needs approval is published only by another operator, or at its time 
   const id = await stagePending(put(makePlan({ id: 1 })), 'waiting', { dueAt: past })
   const later = await stagePending(put(makePlan({ id: 2 })), 'waiting', { dueAt: future })
   const approve = (publicationId: number, actor: string) => approveForLater(db, { publicationId, actor, note: 'Fine.' })
-  expect([await decide(id, 'due'), await decide(id, 'approve', 'TEST')]).toEqual([unavailable, unavailable])
-  expect([await approve(later, 'TEST'), await approve(id, 'another')]).toEqual([false, false])
+  expect(await decide(id, 'due')).toEqual(unavailable)
+  expect(await decide(id, 'approve', 'TEST')).toEqual(unavailable)
+  expect(await approve(later, 'TEST')).toBe(false)
+  expect(await approve(id, 'another')).toBe(false)
   expect(await listPlans()).toEqual([])
   expect(await decide(id, 'approve')).toMatchObject({ kind: 'published' })
   expect(await decide(later, 'approve')).toEqual({ kind: 'unavailable' })
@@ -290,14 +293,15 @@ test('the mark of old versions changes no list, however late it is', async () =>
   await endAsCancelled(db, { publicationId: cancelled, actor: 'test', note: null })
   const pending = await stagePending(put(makePlan({ id: 3, name: 'Pending' })), 'scheduled', { dueAt: past })
   const expected = await listPlans()
-  expect(expected.map(({ id, name }) => [id, name])).toEqual([
-    [1, 'New'],
-    [3, examplePlan.name],
+  expect(expected.map(({ id, name }) => ({ id, name }))).toEqual([
+    { id: 1, name: 'New' },
+    { id: 3, name: examplePlan.name },
   ])
   await markSuperseded(db)
   expect(await listPlans()).toEqual(expected)
   const marked = 'select publication_id, plan_id from plan_versions where superseded = 1 order by 1, 2'
-  const [first, second, , third] = await env.DB.prepare(marked).raw<[number, number]>()
-  expect([first?.[1], second?.[1], third]).toEqual([1, 2, undefined])
+  const [first, second, , fourth] = await env.DB.prepare(marked).raw<[number, number]>()
+  expect({ firstPlan: first?.[1], secondPlan: second?.[1] }).toEqual({ firstPlan: 1, secondPlan: 2 })
+  expect(fourth).toBe(undefined)
   expect(await decide(pending, 'due')).toMatchObject({ kind: 'published' })
 })

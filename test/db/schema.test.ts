@@ -65,7 +65,7 @@ describe.each(tables)('the table $name', ({ name, columns, indexes, primaryKeys,
       const values = (enumValues ?? []).map((value: string) => `'${value}'`)
       if (dataType === 'boolean') values.push('0', '1')
       const check = new RegExp(`CHECK \\(${column} IN \\(([^)]*)\\)`).exec(statement)
-      expect([column, check?.[1] ?? '']).toEqual([column, values.join(', ')])
+      expect({ column, values: check?.[1] ?? '' }).toEqual({ column, values: values.join(', ') })
     }
   })
 

@@ -82,7 +82,8 @@ test.each(samples)('the sample prints the status and the start of a refusal: %s 
   await Promise.all(
     problems.map(async ([status, body], index) => {
       const { code, stdout, stderr } = await run(program, file, `${api}/${index}`)
-      expect([status, body, code === 0, stdout]).toEqual([status, body, false, ''])
+      const hasSucceeded = code === 0
+      expect({ status, body, hasSucceeded, stdout }).toEqual({ status, body, hasSucceeded: false, stdout: '' })
       expect(stderr).toContain(String(status))
       expect(stderr).toContain(body.slice(0, 300))
       expect(stderr).not.toMatch(/x{301}|Traceback|SyntaxError|TypeError|Warning|Uncaught|parse error|Cannot/)
@@ -96,7 +97,7 @@ test.each(samples)('the sample says in one line that there is no connection: %s 
   const { port } = server.address() as AddressInfo
   await once(server.close(), 'close')
   const { code, stdout, stderr } = await run(program, file, `http://127.0.0.1:${port}`)
-  expect([code === 0, stdout]).toEqual([false, ''])
+  expect({ hasSucceeded: code === 0, stdout }).toEqual({ hasSucceeded: false, stdout: '' })
   expect(stderr.trim()).toMatch(/^.*(refused|connect).*$/i)
 })
 
@@ -106,6 +107,7 @@ test.each(samples)('the sample fails when an answer is cut off, or no JSON objec
   for (const index of bodies.keys()) {
     const { code, stdout, stderr } = await run(program, file, `${api}/${index}`)
     // curl prints what it got. The others print a line of each plan.
-    expect([index, code === 0, stdout.includes('\t'), stderr === '']).toEqual([index, false, false, false])
+    const found = { index, hasSucceeded: code === 0, hasPlan: stdout.includes('\t'), isSilent: stderr === '' }
+    expect(found).toEqual({ index, hasSucceeded: false, hasPlan: false, isSilent: false })
   }
 })

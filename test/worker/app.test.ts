@@ -177,8 +177,8 @@ test('every answer names the version that sent it, and none without a version', 
     [undefined, null],
   ] as const) {
     const answers = await Promise.all(sendAll({ ...env, VERSION } as Env))
-    const found = answers.map(({ status, headers: sent }) => [status, sent.get('X-Worker-Version')])
-    expect(found).toEqual(statuses.map((status) => [status, id]))
+    const found = answers.map(({ status, headers: sent }) => ({ status, version: sent.get('X-Worker-Version') }))
+    expect(found).toEqual(statuses.map((status) => ({ status, version: id })))
   }
 })
 
@@ -226,7 +226,7 @@ describe('usage', () => {
     await requestToken(basic('a', 'b'), { ...counted, DB: undefined } as never)
 
     const [aged, bug] = writeDataPoint.mock.calls.map(([point]) => point)
-    expect([aged?.blobs?.[3], aged?.doubles?.[1]]).toEqual(['memory', 42])
+    expect({ tier: aged?.blobs?.[3], ageSeconds: aged?.doubles?.[1] }).toEqual({ tier: 'memory', ageSeconds: 42 })
     expect(bug?.blobs?.[5]).toMatch(/^TypeError: [^]{1,501}$/)
   })
 

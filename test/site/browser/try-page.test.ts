@@ -175,13 +175,13 @@ test('keeps credentials in memory only, and forgets them', async () => {
     const shown = urls.join() + (await page.content())
     expect(shown).not.toContain(demo.clientSecret)
     expect(shown).not.toContain(btoa(`${demo.clientId}:${demo.clientSecret}`))
-    const kept = await page.evaluate(async () => [
-      localStorage.length + sessionStorage.length,
-      document.cookie,
-      await indexedDB.databases(),
-      await caches.keys(),
-    ])
-    expect(kept).toEqual([0, '', [], []])
+    const kept = await page.evaluate(async () => ({
+      items: localStorage.length + sessionStorage.length,
+      cookies: document.cookie,
+      databases: await indexedDB.databases(),
+      caches: await caches.keys(),
+    }))
+    expect(kept).toEqual({ items: 0, cookies: '', databases: [], caches: [] })
     const forget = [
       () => page.getByRole('button', { name: 'Forget everything' }).click(),
       // As when the reader leaves the page and goes back to it.
@@ -222,7 +222,8 @@ test('sends no credentials without JavaScript', async () => {
     await fill(page, demo)
     await page.keyboard.press('Enter')
     await page.waitForTimeout(500)
-    expect([page.url(), requests.join().includes('secret')]).toEqual([`${origin}/try`, false])
+    expect(page.url()).toBe(`${origin}/try`)
+    expect(requests.join()).not.toContain('secret')
   })
 })
 

@@ -17,7 +17,7 @@ test.each(['/nothing', '/apiary', '/no/api/', '/'])('a browser gets the site’s
     const request = new Request(`https://catalog.example.com${path}?x`, { method, headers: { Accept: chromium } })
     const bindings = { ...env, ASSETS: { fetch: fetchFile } } as never
     const response = await worker.fetch(request, bindings, createExecutionContext())
-    expect([response.status, await response.text()]).toEqual([404, text])
+    expect({ status: response.status, text: await response.text() }).toEqual({ status: 404, text })
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'text/html',
       'cache-control': 'no-store',

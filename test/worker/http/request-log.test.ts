@@ -142,9 +142,9 @@ describe('after a burst, a line is written of', () => {
       return call()
     })
     for (let sent = 0; sent < 25; sent++) await requestPlans({ shortName: partner.shortName, token })
-    expect(readLines().map(({ tier, durationMs }) => [tier, durationMs])).toEqual([
-      ['memory', 501],
-      ...Array.from({ length: limit }, () => ['memory', 0]),
+    expect(readLines().map(({ tier, durationMs }) => ({ tier, durationMs }))).toEqual([
+      { tier: 'memory', durationMs: 501 },
+      ...Array.from({ length: limit }, () => ({ tier: 'memory', durationMs: 0 })),
     ])
   })
 })

@@ -201,7 +201,7 @@ export function testFaults(cases: readonly FaultCase[]): void {
       // A list in memory is renewed after the response.
       await waitForCalls()
       const { value: recovered } = await requestList()
-      expect([recovered.status, await readPlanName(recovered)]).toEqual([200, 'after'])
+      expect({ status: recovered.status, name: await readPlanName(recovered) }).toEqual({ status: 200, name: 'after' })
     })
   })
 }
@@ -218,20 +218,20 @@ export function testSignInFaults(cases: readonly FaultCase[]): void {
       await d1.begin()
       await kv.begin()
       const hasCopy = ageMs !== undefined && (isInMemory || kv.isReadable) && ageMs <= maxAgeMs
-      const expected = d1.isUp || hasCopy ? [200, null] : [503, '5']
+      const expected = d1.isUp || hasCopy ? { status: 200, retryAfter: null } : { status: 503, retryAfter: '5' }
       const kvMs = kv.name === 'hanging' ? 2 * secondMs : 0
       const d1Ms = Math.min(d1.answersAfterMs, 5 * secondMs)
       // The second one is in the pause after a failure. Without a copy it asks all the same.
       for (const maxMs of [d1Ms + kvMs, d1.isUp || !hasCopy ? d1Ms + 2 * kvMs : kvMs]) {
         const { value, tookMs } = await onFakeClock(requestToken(partner.clientSecret))
-        expect([value.status, value.headers.get('Retry-After')]).toEqual(expected)
+        expect({ status: value.status, retryAfter: value.headers.get('Retry-After') }).toEqual(expected)
         expect(tookMs).toBeLessThanOrEqual(maxMs + 10)
         const { value: wrong } = await onFakeClock(requestToken('wrong'))
         expect(wrong.status).toBe(d1.isUp ? 401 : 503)
         const { access_token: issued } = await value.json<{ access_token?: string }>()
         token = issued ?? token
         const listed = issued === undefined ? undefined : (await requestList()).value.status
-        expect(listed).toBe(expected[0] === 200 ? 200 : undefined)
+        expect(listed).toBe(expected.status === 200 ? 200 : undefined)
       }
     })
   })
@@ -255,9 +255,9 @@ export function testMissingColumns(columns: readonly Column[]): void {
       for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
       const { status, answer, tokenStatus } = await requestListAndToken()
       expect([
-        [200, 'before'],
-        [503, 'unavailable'],
-      ]).toContainEqual([status, answer])
+        { status: 200, answer: 'before' },
+        { status: 503, answer: 'unavailable' },
+      ]).toContainEqual({ status, answer })
       expect([200, 503]).toContain(tokenStatus)
     })
   })
