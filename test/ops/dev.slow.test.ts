@@ -44,12 +44,12 @@ test('npm run dev serves, and publishes at its time, until a signal', { timeout:
   expect((await fetch(plans, { method: 'POST', body: new URLSearchParams({ name: 'value' }) })).status).toBe(405)
 
   const second = startDev()
-  expect(await second.ended).toEqual([2, null])
+  expect(await second.ended).toEqual({ code: 2, signal: null })
   expect(second.output()).toContain(`Address already in use (localhost:${port}).`)
   expect(second.output()).not.toMatch(stackFrame)
 
   server.child.kill('SIGTERM')
-  expect(await server.ended).toEqual([0, null])
+  expect(await server.ended).toEqual({ code: 0, signal: null })
   await expect(fetch(plans)).rejects.toThrow('fetch failed')
 })
 
@@ -96,7 +96,8 @@ function run(command: string, args: string[], env: Record<string, string>, cwd?:
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
-  const server = { child, output: () => stripVTControlCharacters(output), ended: once(child, 'exit') }
+  const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
+  const server = { child, output: () => stripVTControlCharacters(output), ended }
   onTestFinished(async () => {
     child.kill()
     await server.ended

@@ -86,7 +86,9 @@ test('the month: new figures by formula and a new date, seen in a dry run, publi
   for (const file of ['month.xlsx', 'month.csv']) {
     const { code, stdout } = await catalog('update', at(file), '--dry-run', '--json')
     const dryRun = JSON.parse(stdout)
-    expect([code, dryRun.changed, dryRun.isMerged]).toEqual([0, plans.length, true])
+    expect(code).toBe(0)
+    expect(dryRun.changed).toBe(plans.length)
+    expect(dryRun.isMerged).toBe(true)
     expect(dryRun.plans[0]).toMatchObject({
       identifier: 'plan-1',
       fields: {
@@ -108,10 +110,10 @@ test('the month: new figures by formula and a new date, seen in a dry run, publi
   expect(await readCatalog()).toMatchObject({ plans: month })
   const check = await catalog('check', '--json')
   const findings: { level: string; subject: string; message: string }[] = JSON.parse(check.stdout)
-  expect([check.code, findings.filter(({ level }) => level === 'error').map(({ subject }) => subject)]).toEqual([
-    3,
+  expect(check.code).toBe(3)
+  expect(findings.filter(({ level }) => level === 'error').map(({ subject }) => subject)).toEqual(
     month.flatMap(({ identifier, performance3 }) => (Math.abs(performance3 ?? 0) > 50 ? identifier : [])),
-  ])
+  )
   expect(findings.filter(({ message }) => message.startsWith('performanceDate'))).toEqual([])
   expect((await catalog('undo', String(published.publication.id))).code).toBe(0)
   expect(await readCatalog()).toMatchObject({ plans })
@@ -133,12 +135,12 @@ test('decimal commas of a German LibreOffice in CSV are refused', async () => {
   )
   expect(await readFile(at('german.csv'), 'utf8')).toContain(';13,1;')
   const { code, stderr } = await catalog('import', at('german.csv'))
-  expect([code, stderr.split('\n')[0]]).toEqual([
-    2,
-    expect.stringMatching(
+  expect({ code, firstLine: stderr.split('\n')[0] }).toEqual({
+    code: 2,
+    firstLine: expect.stringMatching(
       /^Row 2, column performance1: expected a number .*; found "13,1"\. Write numbers such as .* \d+ more like this\.$/,
     ),
-  ])
+  })
 })
 
 test('an error, a percentage, merged cells and a date in a column of numbers are named with their cell', async () => {
@@ -157,9 +159,9 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
   )
   const { code, stderr } = await catalog('update', at('wrong.xlsx'))
   const number = 'expected a number in percent per year, or null; found'
-  expect([code, stderr.split('\n')]).toEqual([
-    2,
-    [
+  expect({ code, lines: stderr.split('\n') }).toEqual({
+    code: 2,
+    lines: [
       `Sheet "Plans", row 2, column performance1: ${number} #DIV/0!, the error of a formula.`,
       `Sheet "Plans", row 3, column performance1: ${number} 12.4 %, in a cell that is formatted as a percentage.`,
       `Sheet "Plans", row 4, column performance1: ${number} the date 2026-05-01.`,
@@ -167,7 +169,7 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
       'Nothing was imported.',
       '',
     ],
-  ])
+  })
   await edit(
     'plans.xlsx',
     { 'merged.xlsx': 'xlsx' },

@@ -25,17 +25,18 @@ test.each([
   ['--env staging', 2, 'npm run dev serves the top level of wrangler.toml: leave --env out.\n'],
 ])('npm run dev -- %s ends with exit code %i, and starts nothing', (args, status, said) => {
   const dev = run(`npm run -s dev -- ${args}`)
-  expect([dev.status, dev.stdout + dev.stderr]).toEqual([status, expect.stringContaining(said)])
+  expect(dev.status).toBe(status)
+  expect(dev.stdout + dev.stderr).toContain(said)
 })
 
 test('npm run migrate without credentials names them', () => {
   const env = { CLOUDFLARE_API_TOKEN: '', CLOUDFLARE_ACCOUNT_ID: '' }
   const { status, stdout, stderr } = run('npm run -s migrate -- --remote --env staging', env)
-  expect([status, stdout, stderr]).toEqual([
-    2,
-    '',
-    expect.stringMatching(/CLOUDFLARE_ACCOUNT_ID.*\n.*CLOUDFLARE_API_TOKEN/),
-  ])
+  expect({ status, stdout, stderr }).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/CLOUDFLARE_ACCOUNT_ID.*\n.*CLOUDFLARE_API_TOKEN/),
+  })
 })
 
 test('of several first starts at once, none is told to delete the state of the others', async () => {
@@ -49,7 +50,7 @@ test('of several first starts at once, none is told to delete the state of the o
 
 test('a home folder that can’t be written is no obstacle', () => {
   const { status, stderr } = run(`${program} partner list --persist-to ${state}`, { HOME: '/dev/null/home' })
-  expect([status, stderr]).toEqual([0, expect.not.stringMatching(/error|bug/i)])
+  expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringMatching(/error|bug/i) })
 })
 
 describe('output that can’t be written', () => {
@@ -59,6 +60,6 @@ describe('output that can’t be written', () => {
 
   test('is an error', () => {
     const { status, stderr } = run(`${program} --help > /dev/full`)
-    expect([status, stderr]).toEqual([2, 'The output is incomplete (ENOSPC).\n'])
+    expect({ status, stderr }).toEqual({ status: 2, stderr: 'The output is incomplete (ENOSPC).\n' })
   })
 })

@@ -55,7 +55,8 @@ async function runStory(run: Run): Promise<string[]> {
         .replace(/^SHORT_NAME$/, 'jirani')
     const words = typed.map(replace)
     const { code, stdout, stderr } = await run(words, isFed ? { stdin: secret } : {})
-    expect([words.join(' '), code, code === 0 ? '' : stderr]).toEqual([words.join(' '), 0, ''])
+    const command = words.join(' ')
+    expect({ command, code, stderr: code === 0 ? '' : stderr }).toEqual({ command, code: 0, stderr: '' })
     secret = new RegExp(clientSecretPattern).exec(stdout)?.[0] ?? secret
   }
   return lines.map(({ words }) => words.slice(0, 2).join(' '))

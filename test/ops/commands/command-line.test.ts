@@ -62,7 +62,7 @@ describe('a text for the record', () => {
     ['a client secret', ['catalog', 'import', `/tmp/${secret}.json`]],
   ])('is refused with %s (%#)', async (kind, args) => {
     const { code, stdout, stderr } = await run(args)
-    expect([code, stdout, stderr.split('\n').length]).toEqual([2, '', 2])
+    expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({ code: 2, stdout: '', lines: 2 })
     expect(stderr).toContain(`The record would keep ${kind} for ever: `)
     for (const one of [secret, key, token]) expect(stderr).not.toContain(one)
   })
@@ -86,7 +86,7 @@ test.each([
 
 test('a bug is exit code 1, with its stack', async () => {
   const { code, stdout, stderr } = await runCommand(['partner', 'list'], failWith(new Error('unexpected')))
-  expect([code, stdout]).toEqual([1, ''])
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toMatch(/^A bug: Error: unexpected\n +at /)
 })
 
@@ -125,7 +125,7 @@ test('npm_config_yes without a value, which npm sets by itself, is no flag', asy
 
 test.each(await listVerbs())('ops %s --help shows its example and its flags', async (words, verb) => {
   const { code, stdout, stderr } = await runCommand([...words.split(' '), '--help'])
-  expect([code, stderr]).toEqual([0, ''])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.startsWith(`Usage: ops ${words} `)).toBe(true)
   expect(stdout).toContain(`\nExample:\n  ${describeStart(verb.example)}\n`)
   for (const flag of Object.keys(listFlags(verb))) expect(stdout).toContain(`  --${toKebabCase(flag)}`)
@@ -133,10 +133,10 @@ test.each(await listVerbs())('ops %s --help shows its example and its flags', as
 
 test.each(Object.keys(nouns))('ops %s --help lists its commands, as ops help does', async (noun) => {
   const { code, stdout } = await runCommand([noun, '--help'])
-  expect([code, readListed(stdout)]).toEqual([
-    0,
-    [...Object.keys((await nouns[noun]?.load()) ?? {}).map(toKebabCase), 'help'],
-  ])
+  expect({ code, listed: readListed(stdout) }).toEqual({
+    code: 0,
+    listed: [...Object.keys((await nouns[noun]?.load()) ?? {}).map(toKebabCase), 'help'],
+  })
   expect((await runCommand(['help', noun])).stdout).toBe(stdout)
 })
 
@@ -145,10 +145,10 @@ test('ops --help lists nouns and verbs in groups, and says how to call them', as
   const [daily, service] = Object.values(groups).map((entries) => Object.keys(entries))
   expect(service).toEqual(['watch', 'copy', 'compare', 'migrate', 'deploy', 'smoke'])
   const [start = '', rest = ''] = stdout.split('\nRunning the service:\n')
-  expect([code, readListed(start)]).toEqual([
-    0,
-    ['--version', ...(daily ?? []).filter((name) => name !== 'prepare-dev')],
-  ])
+  expect({ code, listed: readListed(start) }).toEqual({
+    code: 0,
+    listed: ['--version', ...(daily ?? []).filter((name) => name !== 'prepare-dev')],
+  })
   expect(readListed(rest)).toEqual(service)
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
@@ -158,7 +158,7 @@ test('ops --help lists nouns and verbs in groups, and says how to call them', as
 
 test('ops help takes a noun and a verb', async () => {
   const { code, stdout } = await runCommand(['help', 'catalog', 'import'])
-  expect([code, stdout]).toEqual([0, (await runCommand(['catalog', 'import', '--help'])).stdout])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: (await runCommand(['catalog', 'import', '--help'])).stdout })
 })
 
 test('ops --version prints the commit', async () => {

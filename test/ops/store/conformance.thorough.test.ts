@@ -281,7 +281,8 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
   expect(await findConflicts(db, [overtaken])).toEqual(new Map())
   expect(await selectDue(db)).toEqual([overtaken])
   const { id: replacement, revision } = await publishAs('due', overtaken)
-  expect([await readState(overtaken), await readState(later)]).toEqual(['replaced', 'cancelled'])
+  expect(await readState(overtaken)).toBe('replaced')
+  expect(await readState(later)).toBe('cancelled')
   await markSuperseded(db)
   const abandoned = await propose(3, {})
   await d1.prepare(`update publications set created_at = 60 where state = 'staging'`).bind().run()
@@ -298,17 +299,16 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
     ['fundManager', fundManager?.id],
     ['planType', 99],
   ] as const
-  expect([await selectSharing(db, objects, 2), await selectSharing(db, objects, 1)]).toEqual([plans, []])
+  expect(await selectSharing(db, objects, 2)).toEqual(plans)
+  expect(await selectSharing(db, objects, 1)).toEqual([])
   const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
   expect(await selectSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
   const { id, identifier, fundType, currency, isInvestable, viewableIn } = makePlan({ id: 1 })
   const summaries = [{ id, identifier, fundType, currency, isInvestable, viewableIn }]
   expect(await selectSummaries(db, { country: 'KE' })).toEqual(summaries)
-  expect([await selectSummaries(db, { revision: first }), await selectSummaries(db, { country: 'UG' })]).toEqual([
-    summaries,
-    [],
-  ])
+  expect(await selectSummaries(db, { revision: first })).toEqual(summaries)
+  expect(await selectSummaries(db, { country: 'UG' })).toEqual([])
   expect(await selectCatalogAt(db, first)).toEqual([makePlan({ id: 1 })])
   const upTo = (most: number) => selectRevisionUpTo(db, most)
   expect([await upTo(60_000), await upTo(first), await upTo(4e12)]).toEqual([0, first, revision])
@@ -327,10 +327,11 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
   ])
   const { plansHash } = (await selectPublication(db, replacement)) ?? {}
   const hashes = await hashStoredPlans(db)
-  expect([hashes.get(replacement), hashes.has(abandoned)]).toEqual([plansHash, false])
-  expect([await countListedPlans(db), await countListedPlans(db, 'KE'), await countListedPlans(db, 'ZZ')]).toEqual([
-    1, 1, 0,
-  ])
+  expect(hashes.get(replacement)).toBe(plansHash)
+  expect(hashes.has(abandoned)).toBe(false)
+  expect(await countListedPlans(db)).toBe(1)
+  expect(await countListedPlans(db, 'KE')).toBe(1)
+  expect(await countListedPlans(db, 'ZZ')).toBe(0)
   const unmigrated: unknown = await selectMigrations(db).catch((error: unknown) => error)
   expect(isCausedBy(unmigrated, 'no such table: d1_migrations')).toBe(true)
 

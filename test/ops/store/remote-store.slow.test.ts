@@ -39,7 +39,7 @@ test.each([true, false])('a failure of any statement is repaired (%s: it had its
     const id = await run()
     fake.outage = undefined
     const { state } = (await remote(({ db }) => selectPublication(db, id))) ?? { state: undefined }
-    expect([after, state]).toEqual([after, 'cancelled'])
+    expect({ after, state }).toEqual({ after, state: 'cancelled' })
     expect((await remote((store) => findPlan(store, 'plan-1'))).isInvestable).toBe(true)
   }
 })

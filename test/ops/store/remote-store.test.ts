@@ -278,11 +278,11 @@ describe('doctor', () => {
     await recordKeyChange(openOperatorDatabase(bindings().DB), rotation, 'keys-rotate', kid)
     const { code, stdout, stderr } = await runRemote('doctor')
     const names = 'migrations database catalog publications record cache keys'.split(' ')
-    expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([
-      0,
-      '',
-      [...names.map((name) => `ok       ${name}`), ''],
-    ])
+    expect({ code, stderr, checks: stdout.split('\n').map((line) => line.split(':')[0]) }).toEqual({
+      code: 0,
+      stderr: '',
+      checks: [...names.map((name) => `ok       ${name}`), ''],
+    })
     expect(stdout).toContain('ok       database: Read replication is on.\n')
   })
 })

@@ -86,7 +86,7 @@ describe('retry', () => {
     const { result, delays } = await retryAfter(forever(error))
     expect(result).toBe(error)
     const waitedMs = delays.reduce((sum, ms) => sum + ms, 0)
-    expect([Math.min(...delays), Math.max(...delays)]).toEqual([100, 1000])
+    expect({ shortest: Math.min(...delays), longest: Math.max(...delays) }).toEqual({ shortest: 100, longest: 1000 })
     expect(maxMs - waitedMs).toBeGreaterThanOrEqual(0)
     expect(maxMs - waitedMs).toBeLessThan(1000)
   })
@@ -120,5 +120,5 @@ test.each<[string, Error | string | undefined, Error | string | undefined, Outco
 ])('a change that is %s', async (_, attempted, found, outcome) => {
   const changes: OutcomeTracker = { outcome: 'unchanged' }
   const result = await makeTrackedChange(changes, step(attempted), step(found)).catch((error: unknown) => error)
-  expect([result, changes.outcome]).toEqual([attempted ?? found, outcome])
+  expect({ result, outcome: changes.outcome }).toEqual({ result: attempted ?? found, outcome })
 })

@@ -20,32 +20,34 @@ test('the command that a missing migration names migrates the database', async (
   expect(await remote('partner', 'list')).toEqual(refused(stderr))
   await runFile('sh', ['-c', migration])
   const { code, stdout } = await remote('partner', 'list')
-  expect([code, stdout]).toEqual([0, ''])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
 })
 
 test('keys rotate creates the Worker with its first key, which signs, then rotates; keys drop deletes a leaked key', async () => {
   expect((await remote('keys', 'rotate')).code).toBe(0)
   const [first = ''] = await listKeys()
-  expect([first.endsWith(' signs'), Math.abs(Number.parseInt(first) - Date.now() / 1000) < 60]).toEqual([true, true])
+  expect(first).toMatch(/ signs$/)
+  expect(Math.abs(Number.parseInt(first) - Date.now() / 1000)).toBeLessThan(60)
 
   expect((await remote('keys', 'rotate')).code).toBe(0)
   const [second = '', ...others] = await listKeys()
-  expect([second.endsWith(' next'), others]).toEqual([true, [first]])
+  expect(second).toMatch(/ next$/)
+  expect(others).toEqual([first])
   expect(new Set(cloudflare().secrets?.values()).size).toBe(2)
 
   const { code } = await remote('keys', 'drop', String(Number.parseInt(first)), '--leaked', '--yes')
-  expect([code, await listKeys()]).toEqual([0, [second, expect.stringMatching(/ signs$/)]])
+  expect({ code, keys: await listKeys() }).toEqual({ code: 0, keys: [second, expect.stringMatching(/ signs$/)] })
 })
 
 test('a change of secrets that Cloudflare refuses says so, and that the record has it', async () => {
   cloudflare().failure = { call: /secrets-bulk$/, status: 400, message: 'too many secrets' }
   const { code, stderr } = await remote('keys', 'rotate')
-  expect([code, stderr]).toEqual([
-    2,
-    expect.stringMatching(
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(
       /^The secrets of the Worker could not be changed: .*too many secrets.*\. Check that the token has .*\nThe record shows the change all the same\. .*\n$/,
     ),
-  ])
+  })
 })
 
 test('a leaked key is dropped while D1 fails, also when the answer of Cloudflare is lost', async () => {
@@ -53,7 +55,7 @@ test('a leaked key is dropped while D1 fails, also when the answer of Cloudflare
   const drop = () => remote('keys', 'drop', String(Number.parseInt(first)), '--leaked', '--yes')
   cloudflare().failure = { call: /secrets-bulk$/, status: 0, message: '', hasEffect: true, isPermanent: true }
   const lost = await drop()
-  expect([lost.code, lost.stdout]).toEqual([2, ''])
+  expect({ code: lost.code, stdout: lost.stdout }).toEqual({ code: 2, stdout: '' })
   expect(await listKeys()).not.toContainEqual(expect.stringMatching(`^${Number.parseInt(first)} `))
   cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
   expect(await drop()).toEqual(

@@ -5,19 +5,23 @@ import { escapeOutput, type Io } from '../../../src/ops/terminal/io.ts'
 
 async function* readNothing() {}
 
-function write(text: string): string[] {
-  const written: string[] = []
-  const stream = { write: (part: string) => written.push(part) }
-  const io: Io = { stdin: readNothing(), stdout: stream, stderr: stream }
+function write(text: string) {
+  const stdout: string[] = []
+  const stderr: string[] = []
+  const open = (written: string[]) => ({ write: (part: string) => written.push(part) })
+  const io: Io = { stdin: readNothing(), stdout: open(stdout), stderr: open(stderr) }
   const escaped = escapeOutput(io)
   escaped.stdout.write(text)
   escaped.stderr.write(text)
-  return written
+  return { stdout, stderr }
 }
 
 test('escapes control characters in every output, and leaves tabs and line feeds', () => {
-  expect(write('a\u009b31m\u0085\t\n')).toEqual(['a\\u009b31m\\u0085\t\n', 'a\\u009b31m\\u0085\t\n'])
-  expect(write('\r\u001b[K')).toEqual(['\\u000d\\u001b[K', '\\u000d\\u001b[K'])
+  expect(write('a\u009b31m\u0085\t\n')).toEqual({
+    stdout: ['a\\u009b31m\\u0085\t\n'],
+    stderr: ['a\\u009b31m\\u0085\t\n'],
+  })
+  expect(write('\r\u001b[K')).toEqual({ stdout: ['\\u000d\\u001b[K'], stderr: ['\\u000d\\u001b[K'] })
 })
 
 test.each([
@@ -29,7 +33,7 @@ test.each([
   const stream = { write: (part: string) => written.push(part) }
   const terminal = { ...stream, hasColors: () => true }
   const pipe = { ...stream, hasColors: () => false }
-  const [plain = ''] = write(text)
+  const [plain = ''] = write(text).stdout
   for (const [stdout, stderr] of [
     [terminal, pipe],
     [pipe, terminal],
@@ -43,14 +47,14 @@ test.each([
 })
 
 test('data keeps invisible characters and ends of lines, which messages show', () => {
-  expect(write('two\u200b\r\n')).toEqual(['two\u200b\r\n', 'two\\u200b\\u000d\n'])
+  expect(write('two\u200b\r\n')).toEqual({ stdout: ['two\u200b\r\n'], stderr: ['two\\u200b\\u000d\n'] })
 })
 
 test('JSON keeps its value', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.string({ unit: 'binary' }), (value, text) => {
       const json = JSON.stringify({ value, text: `${text}\u0085\u009f\u007f` })
-      const [stdout = ''] = write(json)
+      const [stdout = ''] = write(json).stdout
       expect(JSON.parse(stdout)).toEqual(JSON.parse(json))
       // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
       expect(stdout).not.toMatch(/[\u007f-\u009f]/)

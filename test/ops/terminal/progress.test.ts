@@ -41,7 +41,7 @@ test.each([
   const { shown, progress } = openTerminal()
   const withStore = () => vi.advanceTimersByTimeAsync(ms).then(() => Promise.reject(new UserError('failed')))
   const { stderr } = await runCommand(['partner', 'list', ...flags], { progress, withStore })
-  expect([stderr, shown]).toEqual(['failed\n', expected])
+  expect({ stderr, shown }).toEqual({ stderr: 'failed\n', shown: expected })
   expect(vi.getTimerCount()).toBe(0)
 })
 
@@ -73,37 +73,37 @@ test('commands say how far they are', async () => {
     heard = []
     const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore(bindings(), target))
     const { code } = await runCommand(words, { progress, withStore }, { stdin: JSON.stringify({ plans }) })
-    return [code, ...new Set(heard)]
+    return { code, heard: [...new Set(heard)] }
   }
-  expect(await run('catalog', 'import', '-')).toEqual([
-    0,
-    'Working',
-    'Reading the file',
-    'Checking the change',
-    'Writing 310 plans: part 1 of 3',
-    'Writing 310 plans: part 2 of 3',
-    'Writing 310 plans: part 3 of 3',
-    'Publishing',
-  ])
-  expect(await run('catalog', 'export')).toEqual([
-    0,
-    'Working',
-    'Reading plans: 150 of 310',
-    'Reading plans: 300 of 310',
-  ])
-  expect(await run('catalog', 'undo', '1', '--dry-run')).toEqual([
-    0,
-    'Working',
-    'Reading changes: 150 of 310',
-    'Reading changes: 300 of 310',
-    'Reading plans: 150 of 310',
-    'Reading plans: 300 of 310',
-    'Checking the change',
-  ])
-  expect(await run('copy', '/dev/null')).toEqual([
-    0,
-    'Working',
-    'Reading rows of plan_versions: 150 of 310',
-    'Reading rows of plan_versions: 300 of 310',
-  ])
+  expect(await run('catalog', 'import', '-')).toEqual({
+    code: 0,
+    heard: [
+      'Working',
+      'Reading the file',
+      'Checking the change',
+      'Writing 310 plans: part 1 of 3',
+      'Writing 310 plans: part 2 of 3',
+      'Writing 310 plans: part 3 of 3',
+      'Publishing',
+    ],
+  })
+  expect(await run('catalog', 'export')).toEqual({
+    code: 0,
+    heard: ['Working', 'Reading plans: 150 of 310', 'Reading plans: 300 of 310'],
+  })
+  expect(await run('catalog', 'undo', '1', '--dry-run')).toEqual({
+    code: 0,
+    heard: [
+      'Working',
+      'Reading changes: 150 of 310',
+      'Reading changes: 300 of 310',
+      'Reading plans: 150 of 310',
+      'Reading plans: 300 of 310',
+      'Checking the change',
+    ],
+  })
+  expect(await run('copy', '/dev/null')).toEqual({
+    code: 0,
+    heard: ['Working', 'Reading rows of plan_versions: 150 of 310', 'Reading rows of plan_versions: 300 of 310'],
+  })
 })

@@ -124,7 +124,7 @@ test('100,000 defects are a few lines', async () => {
   const stdin = JSON.stringify({ plans: Array.from({ length: 3500 }, () => ({})) })
   const { code, stderr } = await ops('catalog import -', { stdin })
   const line = 'Plan number 1: name: expected text of 1 to 200 characters; found nothing. 3,499 more like this.'
-  expect([code, stderr.split('\n')]).toEqual([2, expect.arrayContaining([line])])
+  expect({ code, lines: stderr.split('\n') }).toEqual({ code: 2, lines: expect.arrayContaining([line]) })
   expect(stderr.split('\n').length).toBeLessThan(50)
 })
 
@@ -133,12 +133,13 @@ test('the log shows the latest ten publications, and all with a filter or --json
   for (let hint = 0; hint < 10; hint++) await ops(`plan set plan-2 hint=${hint} --at 2100-01-01T00:00Z`)
   await ops('plan set plan-2 hint=New')
   const { stdout, stderr } = await ops('catalog log')
-  expect([stdout.split('\n').length, stderr]).toEqual([
-    12,
-    'The last 10 of 22. For all: --since, --output or --json.\n',
-  ])
+  expect({ lines: stdout.split('\n').length, stderr }).toEqual({
+    lines: 12,
+    stderr: 'The last 10 of 22. For all: --since, --output or --json.\n',
+  })
   const all = await readJson('catalog log --plan cash --json')
-  expect([all.length, all[1].change.fields]).toEqual([11, { hint: { from: '7', to: '8' } }])
+  expect(all).toHaveLength(11)
+  expect(all[1].change.fields).toEqual({ hint: { from: '7', to: '8' } })
   for (const [filter, count] of [
     ['--plan cash', 11],
     ['--since 1d', 22],
@@ -149,7 +150,7 @@ test('the log shows the latest ten publications, and all with a filter or --json
     const withStore: CommandContext['withStore'] = (target, work) =>
       work(openBindingStore({ ...bindings(), DB }, target))
     const log = await runCommand(['catalog', 'log', ...filter.split(' ')], { withStore })
-    expect([log.stdout.split('\n').length, log.stderr]).toEqual([count + 2, ''])
+    expect({ lines: log.stdout.split('\n').length, stderr: log.stderr }).toEqual({ lines: count + 2, stderr: '' })
     expect(queries).toBeLessThanOrEqual(3)
   }
 })
@@ -184,18 +185,18 @@ test('an import asks before it changes or removes plans of a deployed environmen
   const question = '[staging] 3 plans will be changed or removed. Are the warnings above intended?'
   const plans = [makePlan({ id: 1, identifier: 'cash', name: 'New' })]
   const alone = await importPlans(plans, remote)
-  expect([alone.code, alone.stdout, alone.stderr.split('\n').at(-2)]).toEqual([
-    2,
-    expect.stringMatching(/^~ cash: disappears from UG, name .*\n- plan-2: removed/),
-    `${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`,
-  ])
+  expect({ code: alone.code, stdout: alone.stdout, lastLine: alone.stderr.split('\n').at(-2) }).toEqual({
+    code: 2,
+    stdout: expect.stringMatching(/^~ cash: disappears from UG, name .*\n- plan-2: removed/),
+    lastLine: `${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`,
+  })
   const answered = await importPlans(plans, remote, { isTTY: true })
-  expect([answered.code, answered.stderr]).toEqual([
-    2,
-    expect.stringMatching(
+  expect({ code: answered.code, stderr: answered.stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(
       /Warning: 2 of 3 plans leave the catalog\.\n(.*\n)*.* Go ahead\? \[y\/N\] Nothing was changed\.\n$/,
     ),
-  ])
+  })
   expect(await exportPlans()).toEqual(before)
   // Plans that are only added are not asked about.
   const added = makePlan({
@@ -212,10 +213,10 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   const set = `plan set cash performance1=1300 ${remote}`
   const warning = 'Warning: cash: performance1 is 1300 % per year. Is it a misplaced decimal point?\n'
   const { code, stderr } = await ops(set)
-  expect([code, stderr]).toEqual([
-    2,
-    `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
-  ])
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
+  })
   expect((await ops(set, { isTTY: true })).stderr).toContain(`${warning}~ cash: performance1 13.1 → 1300\nKE: 1 `)
   expect((await ops(`plan set cash performance1=13.5 ${remote}`)).stderr).toBe('')
   expect((await ops(`${set} --yes`)).code).toBe(0)
@@ -229,10 +230,12 @@ test('a change that looks wrong is a warning locally, and a question with --remo
 test('plan close asks with all that customers will read, after the difference', async () => {
   const close = `plan close cash --public-note ${'x'.repeat(200)} --remote --env staging`
   const { code, stderr } = await ops(close, { isTTY: true, stdin: 'y\n' })
-  expect([code, stderr]).toEqual([
-    0,
-    expect.stringMatching(/^~ cash: isInvestable true → false, .*\nKE: .*\n\[staging\] cash .* "x{200}" Go ahead\? /),
-  ])
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(
+      /^~ cash: isInvestable true → false, .*\nKE: .*\n\[staging\] cash .* "x{200}" Go ahead\? /,
+    ),
+  })
 })
 
 test('an undo takes back the plans that it names, or those that were not changed since', async () => {
@@ -274,7 +277,7 @@ test('a redo is made, also when another operator closes its case first', async (
     .run()
   const { code, stdout, stderr } = await runAround('catalog redo 2 --json', 2, () => ops('catalog cancel 2 --as chidi'))
   expect(JSON.parse(stdout).publication).toMatchObject({ id: 3, state: 'scheduled' })
-  expect([code, stderr]).toEqual([0, 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n' })
 })
 
 /** Runs a command, and `act` before its change of publications with this number. */
@@ -329,9 +332,9 @@ test.each([
     await scheduleTenors()
     if (fix) await ops(`plan set cash ${fix}`)
     const { stderr } = await runAround('catalog redo 2 --except-changed', number, () => runSchedule(2))
-    expect([stderr, (await readJson('catalog show 2 --json')).state]).toEqual([said, state])
+    expect({ stderr, state: (await readJson('catalog show 2 --json')).state }).toEqual({ stderr: said, state })
     const [made, ...others] = await readPending()
-    expect([made?.id, others]).toEqual([fix ? 4 : undefined, []])
+    expect({ id: made?.id, others }).toEqual({ id: fix ? 4 : undefined, others: [] })
     if (made) await runSchedule(made.id)
     expect(await readTenors()).toEqual([fix ? 'Fixed' : 'New', 'New', 'New'])
   },
@@ -344,7 +347,8 @@ test('an overdue publication is made again now, also when the schedule runs mean
     const { code } = await runAround(`catalog redo ${id}`, number, () => runSchedule(id))
     // The schedule first: the operator is told to try again, and then that it is published.
     expect(code).toBe(number === 1 ? 2 : 0)
-    expect([await readTenors(), await readPending()]).toEqual([['New', 'New', 'New'], []])
+    expect(await readTenors()).toEqual(['New', 'New', 'New'])
+    expect(await readPending()).toEqual([])
     await importPlans(before)
   }
 })
@@ -395,7 +399,10 @@ test('catalog invalidate raises the revision, and changes nothing else', async (
 test('a deployed environment is never changed by nobody', async () => {
   const nobody = () => Promise.resolve(undefined)
   const { code, stderr } = await ops('plan open cash --remote --env staging', {}, nobody)
-  expect([code, stderr]).toEqual([2, 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'])
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n',
+  })
   await ops('plan close cash --public-note Full.', {}, nobody)
   expect((await readJson('catalog log --json'))[0].actor).toBe('local')
   expect((await ops('plan open cash --as ')).stderr).toBe(

@@ -34,11 +34,11 @@ const { benchmark: _, ...example } = { benchmark: '', ...makePlan() }
 const makeOlder = (id: number) => ({ ...example, id, identifier: `plan-${id}` })
 const listFields = async () => {
   const { documents } = await selectPlanList(bindings().DB, 'KE', {})
-  return documents.map((document) => [
-    JSON.parse(document).id,
-    JSON.parse(document).benchmark,
-    Object.keys(JSON.parse(document)).at(-1),
-  ])
+  return documents.map((document) => ({
+    id: JSON.parse(document).id,
+    benchmark: JSON.parse(document).benchmark,
+    lastField: Object.keys(JSON.parse(document)).at(-1),
+  }))
 }
 const year = new Date().getUTCFullYear() + 1
 
@@ -56,8 +56,8 @@ test('an import of an export adds it to all plans, and an older file keeps it', 
   expect(await ops('catalog import - --dry-run', edited)).toContain('2 changed')
   await ops('catalog import -', edited)
   expect(await listFields()).toEqual([
-    [1, 'NSE', 'benchmark'],
-    [2, 'None', 'benchmark'],
+    { id: 1, benchmark: 'NSE', lastField: 'benchmark' },
+    { id: 2, benchmark: 'None', lastField: 'benchmark' },
   ])
   expect(await ops('catalog import -', edited)).toContain('0 changed, 0 removed, 2 unchanged')
   expect(await ops('catalog import -', older.replaceAll(/,\s*"benchmark": "None"/g, ''))).toContain('0 changed')
@@ -79,5 +79,5 @@ test('a pending new plan conflicts, and is made again with the field', async () 
   )
   await ops(`catalog redo ${id}`)
   expect(await listFields()).toHaveLength(3)
-  expect((await listFields())[2]).toEqual([3, 'None', 'benchmark'])
+  expect((await listFields())[2]).toEqual({ id: 3, benchmark: 'None', lastField: 'benchmark' })
 })

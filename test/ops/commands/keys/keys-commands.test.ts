@@ -66,7 +66,8 @@ test('keys list works without a database', async () => {
   const withStore = () => Promise.reject(new UserError('There is no database.'))
   const openSecrets = async () => makeSecrets()
   const { code, stdout, stderr } = await runCommand(['keys', 'list', '--json'], { openSecrets, withStore })
-  expect([code, (JSON.parse(stdout) as object[]).length]).toEqual([0, 3])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toHaveLength(3)
   expect(stderr).toBe('Warning: it is not known whether a key was dropped before: There is no database.\n')
 })
 
@@ -76,10 +77,8 @@ test('keys rotate prints the keys, and what to do with a local Worker', async ()
   expect(stderr).toBe('[local] Restart npm run dev to use the change.\n')
   expect((await keys(['rotate', '--json'])).stderr).toBe('')
   const deployed = await keys(['rotate', ...remote])
-  expect([deployed.stderr, readTable(deployed.stdout)[1]]).toEqual([
-    '[staging] Done.\n',
-    ['1795262520', 'next', '2026-11-21T12:02:00Z'],
-  ])
+  expect(deployed.stderr).toBe('[staging] Done.\n')
+  expect(readTable(deployed.stdout)[1]).toEqual(['1795262520', 'next', '2026-11-21T12:02:00Z'])
 })
 
 test('keys drop asks first, and says what the effect is', async () => {
@@ -90,13 +89,14 @@ test('keys drop asks first, and says what the effect is', async () => {
   ] as const) {
     const question = `[staging] The key ${args[0]} will be deleted. Tokens that it signed will be refused.${effect} There`
     const { code, stderr } = await keys(['drop', ...args, ...remote], secrets)
-    expect([code, stderr.startsWith(question), secrets.values.size]).toEqual([2, true, 3])
+    const start = stderr.slice(0, question.length)
+    expect({ code, start, keys: secrets.values.size }).toEqual({ code: 2, start: question, keys: 3 })
   }
   const { code, stdout } = await keys(['drop', signing, '--leaked', ...remote, '--yes'], secrets)
-  expect([code, readTable(stdout).map(([kid, use]) => `${kid} ${use}`)]).toEqual([
-    0,
-    ['KID USE', `${next} next`, '1795262400 signs', `${earlier} verifies`, ' undefined'],
-  ])
+  expect({ code, rows: readTable(stdout).map(([kid, use]) => `${kid} ${use}`) }).toEqual({
+    code: 0,
+    rows: ['KID USE', `${next} next`, '1795262400 signs', `${earlier} verifies`, ' undefined'],
+  })
 })
 
 test('keys drop refuses a key that is needed', async () => {
@@ -125,11 +125,11 @@ test('keys list does not wait for a database that hangs', async () => {
   const listed = runCommand(['keys', 'list'], { openSecrets: async () => makeSecrets(), withStore })
   await vi.advanceTimersByTimeAsync(20_000)
   const { code, stdout, stderr } = await listed
-  expect([code, stdout.split('\n').length, stderr]).toEqual([
-    0,
-    5,
-    expect.stringMatching(/^Warning: it is not known whether a key was dropped before: .* 20 s\.\n$/),
-  ])
+  expect({ code, lines: stdout.split('\n').length, stderr }).toEqual({
+    code: 0,
+    lines: 5,
+    stderr: expect.stringMatching(/^Warning: it is not known whether a key was dropped before: .* 20 s\.\n$/),
+  })
 })
 
 describe('a leaked key', () => {
@@ -187,7 +187,8 @@ describe('a leaked key', () => {
     const startSeconds = Math.floor((performance.timeOrigin + performance.now()) / 1000)
     const { code, stdout } = await drop(secrets)
     const made = Number(findNew(secrets))
-    expect([code, [0, 1, 2].includes(made - startSeconds)]).toEqual([0, true])
+    expect(code).toBe(0)
+    expect([0, 1, 2]).toContain(made - startSeconds)
     expect(stdout).toMatch(new RegExp(`^${made} +signs `, 'm'))
   })
 
@@ -234,7 +235,7 @@ describe('a leaked key', () => {
         throw new UserError('No answer.')
       }
       const { code, stdout, stderr } = await drop({ ...secrets, put })
-      expect([code, stdout, await readEntries()]).toEqual([2, '', []])
+      expect({ code, stdout, entries: await readEntries() }).toEqual({ code: 2, stdout: '', entries: [] })
       expect(stderr).toMatch(/^No answer\.\nNothing was recorded, /)
       expect((await drop(secrets)).code).toBe(0)
       expect(listKids(secrets)).toEqual([findNew(secrets)])
@@ -245,7 +246,8 @@ describe('a leaked key', () => {
   test('that is not in use is only recorded, after a question', async () => {
     const secrets = createMemorySecrets(`JWT_KEY_${earlier}`)
     const { code, stderr } = await run(secrets, 'drop', signing, '--leaked')
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^\[staging\] The key \d+ is not in use\. /)])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^\[staging\] The key \d+ is not in use\. /)
     expect(await readEntries()).toEqual([])
     expect((await run(secrets, 'drop', 'x', '--leaked')).stderr).toMatch(/^There is no key "x"\. /)
     expect(listKids(secrets)).toEqual([earlier])
@@ -256,7 +258,8 @@ describe('a leaked key', () => {
     await run(secrets, 'rotate')
     const recorded = await readEntries()
     const { code, stderr } = await drop(secrets)
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`There is no key "${signing}". `)])
-    expect([recorded.length, await readEntries()]).toEqual([1, recorded])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`There is no key "${signing}". `) })
+    expect(recorded).toHaveLength(1)
+    expect(await readEntries()).toEqual(recorded)
   })
 })

@@ -39,7 +39,7 @@ test('a new secret is printed, also when the contact can’t be stored', async (
   const overrides = { findOrigin: noOrigin, withStore: openWith({ ...bindings(), DB }) }
   const words = 'partner create --short-name acme --name Acme --country KE --contact amina'
   const { code, stdout } = await runCommand(words.split(' '), overrides)
-  expect([code, stdout]).toEqual([1, expect.stringMatching(/pcs_\w{36}\n$/)])
+  expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/pcs_\w{36}\n$/) })
 })
 
 test('partner suspend asks before it reads the database, and marks the partner in the cache while that fails', async () => {
@@ -86,7 +86,7 @@ describe('partner rotate --grace', () => {
 
   test.each(['', '1', '24', '1w', '-1h', '1.5h', '721h', '9999999d', '0w'])('is not %j', async (grace) => {
     const { code, stderr } = await partner(['rotate', 'acme', `--grace=${grace}`])
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^--grace must be /)])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^--grace must be /) })
   })
 })
 
@@ -111,7 +111,7 @@ describe('partner identify', () => {
     ]
     for (const text of texts) {
       const { code, stdout, stderr } = await identify(text)
-      expect([code, stderr]).toEqual([0, ''])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toMatch(/\nshortName {3}acme\n/)
       expect(stdout).not.toContain(secret)
     }
@@ -126,12 +126,11 @@ describe('partner identify', () => {
     }
     expect(await read(['x', ...secrets])).toEqual({ code: 0, stderr: '', answers: ['2 acme', '3 boda'] })
     const others = Array.from({ length: 11 }, () => generateClientSecret())
-    const { code, stderr, answers } = await read([...others.slice(1), ...secrets])
-    expect([code, stderr, answers]).toEqual([
-      3,
-      expect.stringMatching(/^There are 2 more\. .*\nNo live secret/),
-      Array.from({ length: 10 }, (_, index) => String(index + 1)),
-    ])
+    expect(await read([...others.slice(1), ...secrets])).toEqual({
+      code: 3,
+      stderr: expect.stringMatching(/^There are 2 more\. .*\nNo live secret/),
+      answers: Array.from({ length: 10 }, (_, index) => String(index + 1)),
+    })
     const { stdout } = await identify([others[0], ...secrets].join('\n'))
     for (const secret of [...others, ...secrets]) expect(stdout).not.toContain(secret)
     expect(stdout.split('\n\n').map((block) => /^state +(.*)$/m.exec(block)?.[1])).toEqual([
@@ -211,10 +210,10 @@ describe('partner identify', () => {
       },
       { line: 2, kind: 'token', ...named },
     ])
-    expect([failed.code, failed.stderr]).toEqual([
-      2,
-      expect.stringMatching(/^Down\.\nDown\.\nNot everything could be read/),
-    ])
+    expect({ code: failed.code, stderr: failed.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/^Down\.\nDown\.\nNot everything could be read/),
+    })
   })
 
   test.each([
@@ -225,10 +224,10 @@ describe('partner identify', () => {
   ])('says at once that %j is none, and does not print it', async (text) => {
     const noStore = () => Promise.reject(new Error('the store is not needed'))
     const { code, stderr } = await runCommand(['partner', 'identify'], { withStore: noStore }, { stdin: text })
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringMatching(/^This is no secret, token or signing key of this service: /),
-    ])
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/^This is no secret, token or signing key of this service: /),
+    })
     expect(stderr).not.toContain(text)
   })
 

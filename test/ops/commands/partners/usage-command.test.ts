@@ -32,15 +32,15 @@ test('partner usage counts lists, tokens and errors, and says when the partner w
   record(1, list, 200, '', '2026-10-31T00:00:00Z')
   record(1, list, 200, '', '2026-11-22T00:00:00Z', 'other')
   const { code, stdout } = await usage('acme', '--since', '2026-11-01T00:00Z', ...remote)
-  expect([code, stdout]).toEqual([
-    0,
-    `REQUEST  STATUS  ERROR          REQUESTS  LAST AT
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: `REQUEST  STATUS  ERROR          REQUESTS  LAST AT
 list     304                    60        2026-11-22T10:00:00Z
 token    200                    8         2026-11-22T09:00:00Z
 list     200                    20        2026-11-21T10:00:00Z
 list     401     expired_token  3         2026-11-20T10:00:00Z
 `,
-  ])
+  })
 })
 
 test('partner usage says what it can’t count', async () => {

@@ -28,7 +28,7 @@ async function countCalls(command: string) {
   const { code, stdout, stderr } = await runCommand([...command.split(' '), '--remote', '--env', 'staging'])
   const count = calls.mock.calls.length
   calls.mockRestore()
-  expect([code, stderr]).toEqual([0, ''])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return { count, stdout }
 }
 
@@ -45,5 +45,5 @@ test.each([
 
 test('a list of all plans takes a few calls', async () => {
   const { count, stdout } = await countCalls('plan list')
-  expect([count, stdout.split('\n').length]).toEqual([3, 11_002])
+  expect({ count, lines: stdout.split('\n').length }).toEqual({ count: 3, lines: 11_002 })
 })

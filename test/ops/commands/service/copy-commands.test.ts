@@ -148,7 +148,7 @@ test.each([
   await execute(statement)
   const { code, stdout } = await run(['compare', file])
   // The ID of a change is a time.
-  expect([code, stdout.replace(/\b\d{13}\b/, 'ID')]).toEqual([3, `${line}\n`])
+  expect({ code, stdout: stdout.replace(/\b\d{13}\b/, 'ID') }).toEqual({ code: 3, stdout: `${line}\n` })
 })
 
 const other = join(folder, 'other.db')
@@ -198,7 +198,8 @@ test('a trigger of the database is named, and does not run', async () => {
   await execute('create trigger secretly after insert on catalog begin select 1; end')
   const { code, stderr } = await run(['compare', file])
   await execute('drop trigger secretly')
-  expect([code, stderr]).toEqual([2, expect.stringMatching(/^The database is damaged: .* CREATE_TRIGGER "secretly"/)])
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/^The database is damaged: .* CREATE_TRIGGER "secretly"/)
 })
 
 test.each([

@@ -70,7 +70,7 @@ test.each<[string, () => unknown, string?]>([
   ],
 ])('a deploy is refused: %s', async (message, change, key) => {
   const { code, stdout, stderr } = await deploy(change, key)
-  expect([code, stdout, stderr.slice(0, message.length)]).toEqual([2, '', message])
+  expect({ code, stdout, start: stderr.slice(0, message.length) }).toEqual({ code: 2, stdout: '', start: message })
   expect(deployWithWrangler).not.toHaveBeenCalled()
 })
 
@@ -80,15 +80,16 @@ test.each<[string, () => unknown]>([
   ['wrangler deploy failed:', () => vi.mocked(deployWithWrangler).mockResolvedValue(undefined)],
 ])('a deploy that did not succeed says how to go back: %s', async (message, change) => {
   const { code, stderr } = await deploy(change)
-  expect([code, stderr.slice(0, message.length), stderr.endsWith(back)]).toEqual([2, message, true])
+  const start = stderr.slice(0, message.length)
+  expect({ code, start, end: stderr.slice(-back.length) }).toEqual({ code: 2, start: message, end: back })
 })
 
 test('a checkout that is older than the database is deployed only when somebody agrees', async () => {
   await bindings().DB.prepare("insert into d1_migrations (name) values ('9999_newer.sql')").run()
   const replace = (words: string[] = [], terminal: Terminal = {}) => deploy(() => {}, undefined, words, terminal)
   try {
-    const refused = await replace()
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/lacks 9999_newer\.sql.* add --yes/)])
+    const { code, stderr } = await replace()
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/lacks 9999_newer\.sql.* add --yes/) })
     expect((await replace([], { isTTY: true, stdin: 'n\n' })).code).toBe(2)
     expect(deployWithWrangler).not.toHaveBeenCalled()
     expect((await replace([], { isTTY: true, stdin: 'y\n' })).code).toBe(0)

@@ -18,16 +18,15 @@ test('doctor prints one line each, and exits with 3 when something needs a fix',
   await recordMigrations(bindings())
   await publishPlans(openOperatorDatabase(bindings().DB), [makePlan({ id: 1 })])
   const fine = await ops('doctor')
-  expect([fine.code, fine.stderr]).toEqual([0, ''])
+  expect({ code: fine.code, stderr: fine.stderr }).toEqual({ code: 0, stderr: '' })
   expect(fine.stdout).toMatch(/^(ok     |warning)  migrations: all \d applied\.\n((ok     |warning)  [a-z]+: .+\.\n)+$/)
   await ops('plan', 'close', 'plan-1', '--public-note', 'Full.', '--at', 'tomorrow')
   await bindings().DB.prepare("update publications set due_at = 600 where state = 'scheduled'").run()
-  const { code, stdout, stderr } = await ops('doctor')
-  expect([code, stdout, stderr]).toEqual([
-    3,
-    expect.stringMatching(/^problem  publications: Publication \d was due at .*$/m),
-    '1 problem needs a fix.\n',
-  ])
+  expect(await ops('doctor')).toEqual({
+    code: 3,
+    stdout: expect.stringMatching(/^problem  publications: Publication \d was due at .*$/m),
+    stderr: '1 problem needs a fix.\n',
+  })
   const checks: { level: string }[] = JSON.parse((await ops('doctor', '--json')).stdout)
   expect(checks.filter(({ level }) => level === 'problem')).toMatchObject([{ name: 'publications' }])
 })

@@ -50,8 +50,8 @@ test('an edited export leaves a plan closed and another withdrawn that were so a
   await closePlan(store, 'cash', 'Sold out.', request)
   await setViewable(store, 'gold', { countries: ['UG'], isViewable: false }, request)
   const { isMerged, changes, unchanged, notes, warnings } = await importFile(rename(exported, 'cash', 'Better cash'))
-  expect([isMerged, changes.length, unchanged]).toEqual([true, 1, 1])
-  expect([notes, warnings]).toEqual([['2 plans changed since the export: those values stay.'], []])
+  expect({ isMerged, changes: changes.length, unchanged }).toEqual({ isMerged: true, changes: 1, unchanged: 1 })
+  expect({ notes, warnings }).toEqual({ notes: ['2 plans changed since the export: those values stay.'], warnings: [] })
   expect(await listPlans(store)).toEqual([
     { ...cash, name: 'Better cash', isInvestable: false, nonInvestableNote: 'Sold out.' },
     { ...gold, viewableIn: [] },
@@ -149,7 +149,7 @@ test.each([
     ]),
   )
   const { isMerged } = await importFile(file, { isOverwriting: true })
-  expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'New'])
+  expect({ isMerged, name: (await findPlan(store, 'cash')).name }).toEqual({ isMerged: false, name: 'New' })
 })
 
 describe('a partial update', () => {
@@ -161,7 +161,7 @@ describe('a partial update', () => {
 
   test('changes only what it names, and leaves other plans', async () => {
     const { isMerged, changes, unchanged } = await update([{ identifier: 'cash', performance1: 1.5 }])
-    expect([isMerged, changes.length, unchanged]).toEqual([false, 1, 0])
+    expect({ isMerged, changes: changes.length, unchanged }).toEqual({ isMerged: false, changes: 1, unchanged: 0 })
     expect(await listPlans(store)).toEqual([{ ...cash, performance1: 1.5 }, gold])
   })
 
@@ -176,7 +176,8 @@ describe('a partial update', () => {
       ],
       exported,
     )
-    expect([isMerged, await findPlan(store, 'cash')]).toEqual([true, { ...cash, name: 'Theirs', performance1: 1.5 }])
+    expect(isMerged).toBe(true)
+    expect(await findPlan(store, 'cash')).toEqual({ ...cash, name: 'Theirs', performance1: 1.5 })
     expect((await findPlan(store, 'new')).hint).toBe('Hi')
     const ours = [{ identifier: 'cash', name: 'Ours' }]
     await expect(update(ours, exported)).rejects.toThrow('name: the file says "Ours"; the catalog says "Theirs".')

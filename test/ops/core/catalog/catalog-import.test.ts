@@ -128,8 +128,8 @@ test('prepareImport compares what partners of each country see, and changes noth
     tenor: { from: before[0]?.tenor, to: 'Five years' },
   }
   const none = { appears: [], disappears: [], stays: [], fields: {} }
-  expect([unchanged, ...changes.map(compareChange)]).toMatchObject([
-    1,
+  expect(unchanged).toBe(1)
+  expect(changes.map(compareChange)).toMatchObject([
     { ...none, identifier: 'plan-1', kind: 'changed', appears: ['TZ'], disappears: ['UG'], stays: ['KE'], fields },
     { ...none, identifier: 'plan-2', kind: 'removed', disappears: ['KE'] },
     { ...none, identifier: 'plan-4', kind: 'added' },

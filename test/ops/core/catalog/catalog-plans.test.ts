@@ -26,7 +26,7 @@ test('findPlan returns a plan as it was, also one that is gone', async () => {
   await spreadTimes(env.DB)
   expect(await findPlan(store, 'plan-2', 1009)).toEqual(plans[1])
   const readList = (country: string) => listPlans(store, country, 1009)
-  expect([await readList('UG'), await readList('RW')]).toEqual([plans, []])
+  expect({ UG: await readList('UG'), RW: await readList('RW') }).toEqual({ UG: plans, RW: [] })
   expect(await findPlan(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
   const gone = 'There is no plan "plan-2" at 1970-01-01 03:17 in '
   await expect(findPlan(store, 'plan-2', 1020)).rejects.toThrow(gone)

@@ -99,7 +99,7 @@ describe('the record', () => {
     await expect(rotateKeys({ ...secrets, checkEditable }, store, attribution)).rejects.toThrow('Deploy first.')
     expect(await listEntries()).toEqual([])
     await rotateKeys(secrets, interceptChanges(loseAnswer), attribution)
-    expect([secrets.values.size, (await listEntries()).length]).toEqual([1, 1])
+    expect({ keys: secrets.values.size, entries: (await listEntries()).length }).toEqual({ keys: 1, entries: 1 })
   })
 
   test('has the entry of a change that fails, and the message says so', async () => {
@@ -155,10 +155,8 @@ describe('a drop', () => {
     expect(await isInUse(secrets, deployed, first)).toBe(true)
     const next = await replaceLeakedKey(secrets, deployed, first)
     expect(put).toHaveBeenCalledTimes(1)
-    expect([[...secrets.values.keys()], [0, 1, 2].includes(Number(next) - nowSeconds() + 1)]).toEqual([
-      [secret(next)],
-      true,
-    ])
+    expect([...secrets.values.keys()]).toEqual([secret(next)])
+    expect([0, 1, 2]).toContain(Number(next) - nowSeconds() + 1)
   })
 })
 

@@ -24,7 +24,7 @@ const identify = async (text: string) => {
     leak?.kind === 'token'
       ? findTokenOwner(leak.claims, owners, nowSeconds)
       : await findSecretOwner(leak?.text ?? '', owners)
-  return owned && [owned.partner.shortName, owned.expiresAt !== null, owned.state]
+  return owned && { shortName: owned.partner.shortName, hasExpiry: owned.expiresAt !== null, state: owned.state }
 }
 
 test.each(['', '\n', '\n\n'])('a secret is found in Base64 behind an equals sign, padded or not: %j', (end) => {
@@ -40,9 +40,10 @@ test('every live secret has its owner: an old one in its grace period, and those
   const first = await create()
   const second = await rotate(60)
   await change('suspend')
-  expect(await identify(first.clientSecret)).toEqual(['acme', true, 'refused: the partner is suspended'])
-  expect(await identify(second.clientSecret)).toEqual(['acme', false, 'refused: the partner is suspended'])
-  expect(await identify(boda.clientSecret)).toEqual(['boda', false, 'accepted'])
+  const state = 'refused: the partner is suspended'
+  expect(await identify(first.clientSecret)).toEqual({ shortName: 'acme', hasExpiry: true, state })
+  expect(await identify(second.clientSecret)).toEqual({ shortName: 'acme', hasExpiry: false, state })
+  expect(await identify(boda.clientSecret)).toEqual({ shortName: 'boda', hasExpiry: false, state: 'accepted' })
   await env.DB.prepare(`update change_record set secrets = json_set(secrets, '$[0].expiresAt', unixepoch())`).run()
   expect(await identify(first.clientSecret)).toBeUndefined()
 })
@@ -66,32 +67,20 @@ test('a token names its partner, and why it is refused', async () => {
     return issueAccessToken(all, key)
   }
   const token = await issue()
-  expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual([
-    'acme',
-    true,
-    'accepted, if a key of now signed it',
-  ])
-  expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual([
-    'acme',
-    true,
-    'accepted, if a key of now signed it',
-  ])
-  expect(await identify(await issue({ exp: nowSeconds }))).toEqual(['acme', true, 'refused: expired'])
+  const accepted = { shortName: 'acme', hasExpiry: true, state: 'accepted, if a key of now signed it' }
+  expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual(accepted)
+  expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual(accepted)
+  expect(await identify(await issue({ exp: nowSeconds }))).toEqual({ ...accepted, state: 'refused: expired' })
   expect(await identify(await issue({ sub: 'AAAAAAAAAAAAAAAA' }))).toBeUndefined()
   await change('end-tokens')
-  expect(await identify(token)).toEqual(['acme', true, 'refused: all tokens of that time were ended'])
+  expect(await identify(token)).toEqual({ ...accepted, state: 'refused: all tokens of that time were ended' })
   const { tokensValidFrom } = await find()
-  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
-    'acme',
-    true,
-    'accepted, if a key of now signed it',
-  ])
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual(accepted)
   await change('suspend')
-  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
-    'acme',
-    true,
-    'refused: the partner is suspended',
-  ])
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual({
+    ...accepted,
+    state: 'refused: the partner is suspended',
+  })
   const later = await issue({ iat: nowSeconds })
   const ofOther = await issue({ sub: 'AAAAAAAAAAAAAAAA' })
   expect(findLeaks(`${token} ${later}\n${token}\n${ofOther}`)).toMatchObject([

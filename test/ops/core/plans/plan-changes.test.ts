@@ -68,7 +68,8 @@ test.each<[string, CatalogPlan, () => Promise<PlanResult>]>([
     const after = await readRevision()
     expect(after).toBeGreaterThan(before)
     expect((await change()).publication).toBeUndefined()
-    expect([await readRevision(), await listPlans(store)]).toEqual([after, [changed, gold]])
+    expect(await readRevision()).toBe(after)
+    expect(await listPlans(store)).toEqual([changed, gold])
   },
 )
 
@@ -76,5 +77,6 @@ test('invalidateLists raises the revision, and changes nothing else', async () =
   const before = await readRevision()
   const { revision } = await invalidateLists(store, attribution)
   expect(revision).toBeGreaterThan(before)
-  expect([await readRevision(), await listPlans(store)]).toEqual([revision, [cash, gold]])
+  expect(await readRevision()).toBe(revision)
+  expect(await listPlans(store)).toEqual([cash, gold])
 })

@@ -39,12 +39,12 @@ test('the last withdrawal from the partner’s country is named, and for a past 
       (select number * 10000, number * 10000 - 10000, number * 10 from own where own.id = publications.id)`).run()
   const withdrawnBy = async (at?: number) => {
     const { reason, sentence } = await explain(at)
-    return [reason, / by (\w+)\.$/.exec(sentence)?.[1]]
+    return { reason, actor: / by (\w+)\.$/.exec(sentence)?.[1] }
   }
   await env.DB.prepare('update change_record set created_at = 1, changed_at = 1').run()
-  expect(await withdrawnBy()).toEqual(['not_viewable', 'second'])
-  expect(await withdrawnBy(25)).toEqual(['not_viewable', 'first'])
-  expect(await withdrawnBy(35)).toEqual(['viewable', undefined])
+  expect(await withdrawnBy()).toEqual({ reason: 'not_viewable', actor: 'second' })
+  expect(await withdrawnBy(25)).toEqual({ reason: 'not_viewable', actor: 'first' })
+  expect(await withdrawnBy(35)).toEqual({ reason: 'viewable', actor: undefined })
 })
 
 test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {

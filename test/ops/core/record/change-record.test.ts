@@ -34,26 +34,29 @@ test('every change has an entry: who, with which command, why, and the partner a
   const entries = await listEntries('acme')
   const times = entries.map(({ changedAt }) => changedAt)
   expect(times).toEqual(times.toSorted((a, b) => b - a))
-  const states = entries.map((entry) => [
-    entry.kind,
-    entry.name,
-    entry.country,
-    entry.suspendedAt,
-    entry.closedAt,
-    entry.tokensValidFrom,
-  ])
+  const states = entries.map((entry) => ({
+    kind: entry.kind,
+    name: entry.name,
+    country: entry.country,
+    suspendedAt: entry.suspendedAt,
+    closedAt: entry.closedAt,
+    tokensValidFrom: entry.tokensValidFrom,
+  }))
+  const created = { name: acmeName, country: 'KE', suspendedAt: null, closedAt: null, tokensValidFrom: null }
+  const moved = { ...created, country: 'UG' }
+  const renamed = { ...moved, name: 'Acme Pay', tokensValidFrom: locked }
   expect(states).toEqual([
-    ['close', 'Acme Pay', 'UG', closed.suspendedAt, closed.closedAt, locked],
-    ['set', 'Acme Pay', 'UG', null, null, locked],
-    ['set', 'Acme Pay', 'UG', null, null, locked],
-    ['lockdown', acmeName, 'UG', null, null, locked],
-    ['end-tokens', acmeName, 'UG', null, null, ended],
-    ['replace-newest', acmeName, 'UG', null, null, null],
-    ['resume', acmeName, 'UG', null, null, null],
-    ['set', acmeName, 'UG', suspendedAt, null, null],
-    ['suspend', acmeName, 'KE', suspendedAt, null, null],
-    ['rotate', acmeName, 'KE', null, null, null],
-    ['create', acmeName, 'KE', null, null, null],
+    { kind: 'close', ...renamed, suspendedAt: closed.suspendedAt, closedAt: closed.closedAt },
+    { kind: 'set', ...renamed },
+    { kind: 'set', ...renamed },
+    { kind: 'lockdown', ...moved, tokensValidFrom: locked },
+    { kind: 'end-tokens', ...moved, tokensValidFrom: ended },
+    { kind: 'replace-newest', ...moved },
+    { kind: 'resume', ...moved },
+    { kind: 'set', ...moved, suspendedAt },
+    { kind: 'suspend', ...created, suspendedAt },
+    { kind: 'rotate', ...created },
+    { kind: 'create', ...created },
   ])
   expect(closed.closedAt).not.toBeNull()
   expect(entries.at(-1)).toMatchObject({ ...attribution, shortName: 'acme', clientId })

@@ -59,5 +59,5 @@ test('without a version, every answer counts, and nothing waits', async () => {
   const { call, overrides, getWaitedMs } = start(answers, {})
   expect(await call(url)).toMatchObject({ status: 200, json: {} })
   await expect(call(url)).rejects.toThrow('fetch failed')
-  expect([overrides, getWaitedMs()]).toEqual([[null, null], 0])
+  expect({ overrides, waitedMs: getWaitedMs() }).toEqual({ overrides: [null, null], waitedMs: 0 })
 })
