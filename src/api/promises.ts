@@ -1,6 +1,6 @@
-// What partners can rely on, and whom they write to. The owner of the service edits this file. The Worker's cache, `ops watch`,
-// the site, openapi.json and security.txt read it; after a change, run `npm run generate`. `npm run check` names the project's pages that
-// repeat a number and must follow.
+// The promises to partners, and the address that they write to. The owner of the service edits this file. The Worker's cache,
+// `ops watch`, the site, openapi.json and security.txt read it; after a change, run `npm run generate`. `npm run check` names the
+// project's pages that repeat a number and must follow.
 
 /** The target for the requests for tokens, and for those for lists: the share that doesn't fail with 500 or 503. */
 export const availabilityTargetPercent = 99.9
@@ -47,7 +47,7 @@ export const securityEmail = 'security@catalog.example.com'
 /** Plan requests of one account that are fair use. Nothing refuses more. */
 export const fairUsePerMinute = 60
 
-/** What partners ask, and only the owner knows, for the block "Support" of the site. The answers are Markdown. */
+/** Questions of partners that only the owner can answer, for the block "Support" of the site. The answers are Markdown. */
 export const ownerAnswers = {
   'Hours of support': 'None are promised yet, and no time for an answer.',
   Escalation: 'If we don’t answer, ask the person who gave you your credentials.',

@@ -51,7 +51,7 @@ const line = (maxLength: number) =>
     abort: true,
   })
 
-/** What RFC 3986 allows in a path, a query and a fragment. */
+/** The characters that RFC 3986 allows in a path, a query and a fragment. */
 const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
 /** Without a user, with which the host is another one than it seems. */
 const urlPattern = `^https://[A-Za-z0-9._-]+(:[0-9]+)?([/?](${urlCharacter})*)?(#(${urlCharacter})*)?$`

@@ -9,7 +9,7 @@ export type CopiedValue = string | number | null
 
 const isNotStaging = sql`${publications.state} <> 'staging'`
 
-/** What is staged may change and disappear until it is complete. */
+/** Staged rows may change and disappear until they are complete. */
 const isLasting = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [

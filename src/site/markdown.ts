@@ -47,7 +47,7 @@ function createMarked(): Marked {
   })
 }
 
-/** What a comment such as `<!-- samples -->` in a page stands for: Markdown, or HTML and what stands in the Markdown of the page. */
+/** Replaces a comment such as `<!-- samples -->` in a page: by Markdown, or by HTML and its text in the Markdown of the page. */
 export type Block = string | { html: Markup; markdown: string }
 
 /** Reads a page of src/site/pages; its title is the level-1 heading. */

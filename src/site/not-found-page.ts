@@ -1,4 +1,4 @@
-// What the Worker answers a browser, with status 404, outside the API.
+// The answer to a browser, with status 404, outside the API.
 import { html } from 'hono/html'
 import type { Page } from './page-shell.ts'
 

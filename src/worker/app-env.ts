@@ -1,4 +1,4 @@
-// What a request carries through the app, and what every answer says.
+// The values that a request carries through the app, and the headers of every answer.
 import type { Context } from 'hono'
 import type { PartnerAccess } from '../db/client-queries.ts'
 import { log, type LogWarning } from './log.ts'

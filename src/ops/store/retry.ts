@@ -1,5 +1,5 @@
-// What is repeated when a store fails, how often and when: for the local state and for Cloudflare's API. No call has an effect twice:
-// for the statements of src/db, see the request IDs and states in migrations/*.sql.
+// Decides which call is repeated when a store fails, how often and when: for the local state and for Cloudflare's API. No call has
+// an effect twice: for the statements of src/db, see the request IDs and states in migrations/*.sql.
 import { CloudflareError, findFailure } from './failure.ts'
 
 /** Attempts of a call whose outcome is unknown. */

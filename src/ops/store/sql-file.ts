@@ -18,7 +18,7 @@ export async function* readStatements(file: string): AsyncGenerator<string> {
 
 export type TemporaryDatabase = Awaited<ReturnType<typeof openTemporaryDatabase>>
 
-/** What the CHECKs of migrations/*.sql call. */
+/** The functions that the CHECKs of migrations/*.sql call. */
 const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type', 'json_valid', 'length', 'lower'])
 
 /**

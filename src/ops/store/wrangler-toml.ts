@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
-/** What an environment takes from the top level when it doesn't set it. It takes no bindings, secrets and variables. */
+/** An environment inherits these from the top level when it doesn't set them. It inherits no bindings, secrets and variables. */
 const inherited = z.object({
   account_id: z.string().optional(),
   compatibility_date: z.string(),

@@ -1,4 +1,4 @@
-// What has a color on a terminal.
+// The colors of lines and words on a terminal.
 import type { Piece, Style } from './io.ts'
 
 /** How lines start: in a difference, in warnings, and in the results of checks. */

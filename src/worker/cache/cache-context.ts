@@ -1,4 +1,4 @@
-// What the cache needs of a request: its bindings, its clock, and D1 in sessions. Their queries throw StorageError.
+// The cache gets this from a request: its bindings, its clock, and D1 in sessions. Their queries throw StorageError.
 import type { Context } from 'hono'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Seal } from '../../crypto/seal.ts'

@@ -31,7 +31,7 @@ type CatalogCache = ReturnType<typeof createCatalogCache>
 export type OpenCatalog = CatalogCache['openCatalog']
 export type OpenSignIn = CatalogCache['openSignIn']
 
-/** What is known about a client that wants to sign in. */
+/** A client that wants to sign in, as D1 or a copy knows it. */
 export interface SignIn {
   /** Undefined if no partner has the client ID, or while D1 fails, if there is no copy. */
   partner: PartnerAccess | undefined

@@ -1,4 +1,4 @@
-// What an isolate knows about D1: the newest revision and the newest change of a partner that it has seen, and whether D1 fails.
+// The state of D1 as an isolate has seen it: the newest revision, the newest change of a partner, and whether D1 fails.
 // Every read of D1 goes through here, and nothing else decides when an old copy is served.
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'

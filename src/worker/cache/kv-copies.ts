@@ -62,7 +62,7 @@ export interface PartnerCopy {
   checkedAtMs: number
 }
 
-/** What KV has about a partner. */
+/** The values about a partner in KV. */
 export interface StoredPartner {
   copy: PartnerCopy | undefined
   /** Unix milliseconds at which an operator ended the partner's access (PartnerMark), 0 if nobody did. */

@@ -1,4 +1,4 @@
-// What an isolate knows about clients: D1's latest answer, the check, and KV's copy, which counts only while D1 fails.
+// The clients that an isolate knows: D1's latest answer, the check, and KV's copy, which counts only while D1 fails.
 import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
@@ -22,7 +22,7 @@ export interface ClientCheck {
 
 export interface KnownClient extends Copied {
   check: ClientCheck | undefined
-  /** What KV had when it was last read, while D1 failed. A copy has no change, so it must not become a check. */
+  /** KV's copy as it was last read, while D1 failed. A copy has no change, so it must not become a check. */
   stored: (StoredPartner & { readAtMs: number }) | undefined
 }
 
@@ -119,7 +119,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   return {
-    /** What is known, of any age. */
+    /** The latest check or copy, of any age. */
     get: (clientId: string) => clients.get(clientId),
 
     renewCopy: renewPartnerCopy,

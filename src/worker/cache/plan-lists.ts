@@ -39,7 +39,7 @@ export function nameList(context: CacheContext, country: string, filter: PlanFil
   return { context, key: getPlanListKey(country, filter), country, filter }
 }
 
-/** What decides how a list may be answered. */
+/** A list is answered under these conditions. */
 interface Conditions {
   /** Unix milliseconds of the check that the request relies on. */
   checkedAtMs: number

@@ -64,7 +64,7 @@ const fileFlags = {
   overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
 } as const
 
-/** What verbs share that publish a file. */
+/** Shared by verbs that publish a file. */
 const fileVerb = {
   args: { file: {} },
   changes: 'publication',
@@ -79,7 +79,7 @@ function parseNumber(text: string): number {
 
 const number = { number: { parse: parseNumber } } as const
 
-/** What verbs share that compute a change from the record. */
+/** Shared by verbs that compute a change from the record. */
 const recordVerb = {
   args: number,
   changes: 'publication',

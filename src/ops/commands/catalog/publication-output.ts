@@ -1,4 +1,4 @@
-// What commands print that change the catalog, or show its record: the difference, the warnings, and the publication.
+// Prints a change of the catalog: its difference, its warnings, and its publication.
 import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { listChanges } from '../../core/differences/plan-paths.ts'
 import type { Attribution } from '../../core/record/attribution.ts'
@@ -21,12 +21,12 @@ import type { Run } from '../frame/run.ts'
 const maxLines = 50
 
 export interface Question {
-  /** What a verb shows of the change. Without it, the difference is shown before a question. */
+  /** Shows the change in the words of the verb. Without it, the difference is shown before a question. */
   lines?: readonly string[]
   notes?: readonly string[]
   /** Doubts besides those about the plans, such as the work of others that is taken back. */
   warnings?: readonly string[]
-  /** What the question names even without a warning, such as plans that are removed. */
+  /** Named in the question even without a warning, such as plans that are removed. */
   effect?: string | undefined | ((changes: readonly PlanChange[]) => string | undefined)
   /** The publication that this one undoes. */
   undoneId?: number
@@ -104,7 +104,7 @@ export function publicationToJson(publication: Publication | undefined) {
   return { ...publication, dueAt: formatOptionalTime(publication.dueAt) }
 }
 
-/** What a change does to each plan, then the numbers of each country. */
+/** Lists the change of each plan, then the numbers of each country. */
 export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
   const plans = changes.map(compareChange)
   if (plans.length === 0) return []
@@ -136,7 +136,7 @@ export function describeChange(plan: PlanDifference): string {
   return parts.map((words) => words.join(' ').trim()).join(', ')
 }
 
-/** What happens to a plan, and to its fields, unless it is new or removed. @param isWhole lists the fields of these, too. */
+/** Describes the change of a plan, and of its fields unless it is new or removed. @param isWhole lists the fields of these, too. */
 export function listParts(
   { kind, appears, disappears, fields }: PlanDifference,
   isWhole = kind === 'changed',

@@ -1,4 +1,4 @@
-// What the logs of the catalog, of partners and of keys have in common.
+// Prints the logs of the catalog, of partners and of keys.
 import { refuseExisting, writeOutput } from '../../store/write-output.ts'
 import type { Output } from './run.ts'
 
@@ -18,7 +18,7 @@ interface Log {
   sheet?: readonly Record<string, unknown>[]
   /** Whether the entries were asked for by time, plan and the like. */
   isFiltered: boolean
-  /** What people have to know beside the entries. */
+  /** Notes for people, beside the entries. */
   notes?: readonly string[]
   none: string
 }

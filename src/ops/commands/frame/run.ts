@@ -1,4 +1,4 @@
-// What a verb gets besides its input. It prints and asks.
+// The run of a verb prints and asks.
 import { describePlace, type Target } from '../../shared/target.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { paintLines } from '../../terminal/colors.ts'
@@ -7,7 +7,7 @@ import { formatFields, formatTable } from '../../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
 export interface Output {
-  /** What --json prints. People get rows as a table, and an object as a line for each field, */
+  /** Printed with --json. People get rows as a table, and an object as a line for each field, */
   data?: unknown
   /** unless people get other lines, or other rows. */
   text?: string | readonly object[]

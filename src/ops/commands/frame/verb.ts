@@ -1,4 +1,4 @@
-// What a verb is: its flags and its code, in one object. The parser, --help, the record and the tests of the examples read it.
+// A verb: its flags and its code, in one object. The parser, --help, the record and the tests of the examples read it.
 import type { Attribution } from '../../core/record/attribution.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from './run.ts'
@@ -34,7 +34,7 @@ interface Definition<A, F, C, S, I, R> {
   example: string
   args?: A
   flags?: F
-  /** What --json prints; without it, there is no such flag. */
+  /** Describes the output of --json; without it, there is no such flag. */
   json?: string
   /** A change is recorded with its author, --as, and its reason, --note. A publication can also wait for a time, --at. */
   changes?: C
@@ -81,12 +81,12 @@ type ArgumentValue<One> = One extends { isList: true }
   ? ValueOf<One>[]
   : ValueOf<One> | (One extends { isOptional: true } ? undefined : never)
 
-/** What a verb gets: its arguments, its flags, and the flags that verbs share. */
+/** The input of a verb: its arguments, its flags, and the flags that verbs share. */
 export type Input<A, F> = { [Name in keyof A]: ArgumentValue<A[Name]> } & {
   [Name in keyof F]: FlagValue<F[Name]>
 } & Omit<SharedInput, keyof A | keyof F>
 
-/** What a verb that changes something gets besides its input. */
+/** The second argument of a verb that changes something. */
 export type ChangeRun = Run & { store: Store; attribution: Attribution }
 
 type RunOf<C, S> = Run &

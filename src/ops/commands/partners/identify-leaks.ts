@@ -19,7 +19,7 @@ import type { Output, Run } from '../frame/run.ts'
 /** Each client secret costs a derivation for each live one. */
 const maxLeaks = 10
 
-/** What the environment says about secrets; undefined where it could not be read. */
+/** The secrets in the environment; undefined where it could not be read. */
 interface Known {
   target: Target
   nowSeconds: number

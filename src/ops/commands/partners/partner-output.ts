@@ -59,7 +59,7 @@ An access token of your account ${shortName} (client ID ${clientId}) may be know
 Remove the token from every place where others could read it, such as a log.`
 }
 
-/** What a change without a new secret did, such as `status active → suspended`. Empty for what a partner does not show. */
+/** Describes a change without a new secret, such as `status active → suspended`. Empty for values that are not shown. */
 export function describeDifference(before: Partner, after: Partner): string {
   const parts = [
     ['status', readPartnerStatus(before), readPartnerStatus(after)],

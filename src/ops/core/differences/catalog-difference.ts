@@ -1,4 +1,4 @@
-// What a change of the catalog changes, plan by plan. Pure.
+// Compares two versions of the catalog, plan by plan. Pure.
 import { comparePlans, type ValueChange } from './plan-paths.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 

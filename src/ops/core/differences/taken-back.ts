@@ -1,4 +1,4 @@
-// What a change replaces of the work of others: an old copy of the catalog silently undoes it.
+// Finds the work of others that a change replaces: an old copy of the catalog undoes it silently.
 import { nameSome } from '../../../abbreviate.ts'
 import { nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { applyChanges, mergeChanges } from './catalog-merge.ts'

@@ -44,7 +44,7 @@ export interface Operator {
   warn: PrintWarning
 }
 
-/** What `set` changes. A contact of null deletes it. */
+/** The values that `set` changes. A contact of null deletes it. */
 export interface PartnerFields {
   name?: string
   country?: string

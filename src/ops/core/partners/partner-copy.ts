@@ -23,8 +23,8 @@ export interface RecordedPartner {
 }
 
 /**
- * What a change does to KV while the database fails. `end`, `suspend`: marks the partner. `resume`: lifts the suspension from the
- * mark. `nothing`: the copy stays.
+ * The effect of a change on KV while the database fails. `end`, `suspend`: marks the partner. `resume`: lifts the suspension from
+ * the mark. `nothing`: the copy stays.
  */
 export type OutageEffect = 'end' | 'suspend' | 'resume' | 'nothing'
 
@@ -156,7 +156,7 @@ async function updateInOutage(
   return `${name} is marked in the cache: while the database fails, it gets no token and no list after about three minutes.`
 }
 
-/** What KV has under the key of a partner. */
+/** The value under a partner's key in KV. */
 interface StoredCopy extends Pick<CachedKey, 'metadata'> {
   key: string
   shortName: string

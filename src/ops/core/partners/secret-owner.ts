@@ -68,7 +68,7 @@ function readToken(payload: string): TokenClaims | undefined {
 const isUnixSeconds = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11
 
-/** What the database has about the owners of secrets and tokens. */
+/** The rows of the database that tell whose a secret or a token is. */
 export interface Owners {
   partners: readonly Partner[]
   secrets: Awaited<ReturnType<typeof selectStoredSecrets>>

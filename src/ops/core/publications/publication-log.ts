@@ -61,7 +61,7 @@ export function isPending({ state }: PublicationRow): boolean {
 export interface ReadPublication {
   row: ForecastRow
   changes: PlanChange[]
-  /** What it replaces of the work of others, while it is pending: its approver reads what its author was warned of. */
+  /** While it is pending: the work of others that it replaces. Its approver reads what its author was warned of. */
   warnings: string[]
 }
 

@@ -33,7 +33,7 @@ export interface CatalogChange {
   changes: readonly PlanChange[]
 }
 
-/** What the operator should know before the question. */
+/** The operator reads these before the question. */
 export interface PreparedChange extends CatalogChange {
   notes: string[]
   /** The question asks about them. */

@@ -1,4 +1,4 @@
-// What `ops watch` asks the dataset of http/request-log.ts, and what an answer means. ONCALL.md explains each alert.
+// The questions of `ops watch` to the dataset of http/request-log.ts, and what their answers mean. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
 import { answersByRoute } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'

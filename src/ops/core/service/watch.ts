@@ -7,7 +7,7 @@ import { alerts } from './usage-queries.ts'
 
 interface WatchTools {
   query: QueryUsage
-  /** What `doctor` finds. */
+  /** The results of `doctor`. */
   examine: () => Promise<HealthCheck[]>
   findOrigin: () => Promise<string>
   /** The credentials of the smoke test. */
