@@ -61,7 +61,7 @@ export async function verifyAccessToken(
   nowSeconds: number,
 ): Promise<VerifiedToken> {
   const jws = await verifyJws(token, keys)
-  return jws.kind === 'invalid' ? jws : checkClaims(parseJson(jws.payload), nowSeconds)
+  return jws.kind === 'invalid' ? jws : checkClaims(parseJsonBytes(jws.payload), nowSeconds)
 }
 
 /**
@@ -90,7 +90,7 @@ export async function verifyJws(
 }
 
 /** Returns undefined for bytes that are not JSON in UTF-8. */
-function parseJson(bytes: Uint8Array): unknown {
+function parseJsonBytes(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch {

@@ -90,7 +90,7 @@ export async function insertPartnerChange(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changed = nameFields({ ...describeRequest(request, change.kind), ...listChanged(change) })
+  const changed = nameFields({ ...describeRequest(request, change.kind), ...computeNextValues(change) })
   const next = db
     .select({ ...getTableColumns(newest), ...changed })
     .from(newest)
@@ -137,7 +137,7 @@ function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Ali
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0) + 1, ${now} + 5)`
 
 /** The values of the next row that differ, in terms of the newest one. */
-function listChanged(change: PartnerChange): ChangeValues {
+function computeNextValues(change: PartnerChange): ChangeValues {
   switch (change.kind) {
     case 'rotate':
     case 'replace-newest':

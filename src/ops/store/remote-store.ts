@@ -22,7 +22,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   }
   const db = createOperatorDatabase(async ({ sql, params }, method) => {
     const body = { sql, params: params.map(formatParameter) }
-    return readRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
+    return parseRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
   })
   const changes: OutcomeTracker = { outcome: 'unchanged' }
   try {
@@ -82,7 +82,7 @@ function formatParameter(param: unknown): string {
 }
 
 /** `[{ "results": { "columns": […], "rows": [[…], …] } }]`; the rows may be left out when a statement returns none. */
-function readRows<Row extends unknown[]>(result: unknown, method: string): Row[] {
+function parseRows<Row extends unknown[]>(result: unknown, method: string): Row[] {
   const rows = readPath(result, 0, 'results', 'rows')
   if (isRows<Row>(rows)) return rows
   if (method === 'run') return []

@@ -42,7 +42,7 @@ npm run check fails.`,
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     progress?.show('Step 1 of 4: reading the environment')
-    const doubts = await examine(target, allowDirty, run)
+    const doubts = await findDoubts(target, allowDirty, run)
     if (doubts.length > 0) {
       await run.confirm(`${doubts.join(' ')} Its code will replace the code that is live.`, target)
     }
@@ -52,7 +52,7 @@ npm run check fails.`,
     if (!skipCheck && !(await runProjectCheck())) {
       throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
     }
-    const wayBack = describeWayBack(env, await findLiveVersion(target))
+    const wayBack = describeRollback(env, await findLiveVersion(target))
     progress?.step('Step 3 of 4: wrangler deploy')
     const id = await deployWithWrangler(env, origin)
     if (id === undefined) throw refuseDeploy(env, wayBack)
@@ -65,7 +65,7 @@ npm run check fails.`,
 })
 
 /** @returns what an operator should confirm. @throws UserError that names each obstacle. */
-async function examine(target: Target, isDirtyAllowed: boolean, { withStore, openSecrets }: Run): Promise<string[]> {
+async function findDoubts(target: Target, isDirtyAllowed: boolean, { withStore, openSecrets }: Run): Promise<string[]> {
   const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
   const { obstacles, doubts } = await withStore(target, (store) => examineDeploy(store, environment))
   const isClean = isDirtyAllowed || (await isCleanCheckout())
@@ -75,7 +75,7 @@ async function examine(target: Target, isDirtyAllowed: boolean, { withStore, ope
   return doubts
 }
 
-function describeWayBack(env: string, before: string | undefined): string {
+function describeRollback(env: string, before: string | undefined): string {
   if (before === undefined) return 'It is the first version, so there is none to go back to.'
   return `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
 }

@@ -104,7 +104,7 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
 }
 
 /** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */
-async function describeLaunch({ db, target }: Store, name: string): Promise<string | undefined> {
+async function describeComingPlan({ db, target }: Store, name: string): Promise<string | undefined> {
   const planIds = await selectRecordedPlanIds(db, name)
   const pending = await selectPublications(db, { planIds, states: pendingStates })
   for (const { id, dueAt } of pending.toReversed()) {
@@ -133,7 +133,7 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
 export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
   const found = await selectCatalogPlan(store.db, name)
   if (found) return found
-  const launch = await describeLaunch(store, name)
+  const launch = await describeComingPlan(store, name)
   if (launch !== undefined) throw new UserError(launch)
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
   throw new UserError(`There is no plan ${abbreviate(name)}. ${see}`)

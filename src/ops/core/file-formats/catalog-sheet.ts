@@ -54,7 +54,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
   for (const row of rows) {
-    const fields = readPlan(table, row)
+    const fields = readPlanRow(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
     if (data) places.set(data, row.place)
     if (error)
@@ -73,7 +73,7 @@ function isOptional({ field, member = '' }: PlanColumn): boolean {
 }
 
 /** An object whose cells are all empty is null. A field without a column gets its value for older plans. */
-function readPlan(table: PlanTable, row: PlanRow): Record<string, unknown> {
+function readPlanRow(table: PlanTable, row: PlanRow): Record<string, unknown> {
   const plan = readFields(table, row, false)
   for (const { name, shape } of planFields) {
     if ('kind' in shape) continue

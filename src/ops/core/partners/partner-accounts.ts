@@ -270,7 +270,7 @@ async function makeRequestedChange(
   if (isDone(found.partner, request)) return found
   throwProblems([explainRefusal(store, found.partner, request.kind)])
   const row = request.kind === 'set' ? { name, country, ...request } : request
-  const made = await insertRow(store, found, row, attribution)
+  const made = await insertChange(store, found, row, attribution)
   if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
   return made
 }
@@ -284,12 +284,12 @@ async function makeSecretChange(
   const { shortName, country, clientId } = found.partner
   throwProblems([explainRefusal(store, found.partner, replacement.kind)])
   const { clientSecret, secretHash } = await generateSecret(store)
-  const made = await insertRow(store, found, { ...replacement, secretHash }, attribution)
+  const made = await insertChange(store, found, { ...replacement, secretHash }, attribution)
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 
 /** @returns the entries of the partner with the new one, the newest first. */
-async function insertRow(
+async function insertChange(
   store: Store,
   { partner, entries }: RecordedPartner,
   row: PartnerChange,

@@ -49,7 +49,7 @@ export async function examine(
   const checks = {
     ...(isReplicated && { database: () => checkReplication(isReplicated) }),
     ...(isUsable && {
-      catalog: () => checkCatalog(store),
+      catalog: () => checkListedPlans(store),
       publications: () => checkPublications(store),
       ...(isThorough && { record: () => checkRecord(store) }),
     }),
@@ -123,7 +123,7 @@ async function checkReplication(isReplicated: () => Promise<boolean>): Promise<C
   )
 }
 
-async function checkCatalog({ db, target }: Store): Promise<CheckResult> {
+async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
   const count = await countListedPlans(db)
   if (count > 0) return ok(`Listed plans: ${count}.`)
   return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
