@@ -7,7 +7,7 @@ import { isCountryCode } from './country-codes.ts'
 
 /** For amounts and returns. */
 export const maxDigits = 15
-/** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
+/** One less than MAX_SAFE_INTEGER: the filter categoryId turns larger numbers into that, which no category has. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
 const countryCode = z
@@ -53,7 +53,7 @@ const line = (maxLength: number) =>
 
 /** The characters that RFC 3986 allows in a path, a query and a fragment. */
 const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
-/** Without a user, with which the host is another one than it seems. */
+/** Without a user name: with one, a URL can seem to have another host. */
 const urlPattern = `^https://[A-Za-z0-9._-]+(:[0-9]+)?([/?](${urlCharacter})*)?(#(${urlCharacter})*)?$`
 /** Excludes IP addresses in any notation, and names without a dot. */
 const publicHost = /\.(?:[a-z]{2,}|xn--[a-z0-9-]+)$/
@@ -153,7 +153,7 @@ const trueOrFalse = z.boolean('true or false')
 const planShape = {
   id: field(
     nonNegativeInteger,
-    'Internal plan ID. It needs 64 bits, as every ID: a JavaScript number is large enough.',
+    'Internal plan ID. Use a 64-bit integer type for every ID; a JavaScript number holds each of them exactly.',
     101,
   ),
   identifier: field(identifier, 'Stable machine-readable identifier of the plan.', 'mwamba-money-market-fund'),

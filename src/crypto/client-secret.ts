@@ -84,7 +84,7 @@ export async function hashSecret(secret: string, iterations: number, random = ra
  * Finds the stored hash that matches `secret`, or undefined.
  *
  * A refusal always costs two derivations, for an unknown client (no hashes) and for a client with one or two secrets, so
- * its duration does not tell them apart. `dummyIterations` is the cost of a derivation without a hash to check.
+ * its duration does not tell them apart. `dummyIterations` is the number of iterations when there is no hash to check.
  */
 export async function findMatchingHash(
   secret: string,
@@ -103,6 +103,7 @@ export async function findMatchingHash(
 
 const dummy = { salt: new Uint8Array(saltBytes), digest: new Uint8Array(digestBytes) }
 
+/** @returns undefined when the hash is malformed. */
 function parseHash(hash: string) {
   const [empty, scheme, cost, encodedSalt, encodedDigest, ...surplus] = hash.split('$')
   const iterations = Number(/^i=([1-9][0-9]{0,8})$/.exec(cost ?? '')?.[1])

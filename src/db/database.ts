@@ -10,7 +10,7 @@ export interface Database {
   /** For a statement without rows. @throws StorageError when D1 fails */
   run: (query: SQL) => Promise<unknown>
   /** Hears of the command line what takes long, and how far it is. */
-  hear?: ((text: string) => void) | undefined
+  readonly hear?: ((text: string) => void) | undefined
 }
 
 type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>

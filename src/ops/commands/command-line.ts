@@ -1,6 +1,6 @@
 // Parses a command line, runs its verb, and decides the exit code.
 import { Command, CommanderError, Option } from 'commander'
-import { checkAttribution, refuseSecrets, type Attribution } from '../core/record/attribution.ts'
+import { checkAttribution, checkNoSecrets, type Attribution } from '../core/record/attribution.ts'
 import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
@@ -51,7 +51,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     for (const { command, verb } of typed) {
       command.action(async () => void (code = await runVerb(verb, readValues(command, verb), context)))
     }
-    if (!argv.includes('--help')) refuseKeptFlags(typed, context.variables)
+    if (!argv.includes('--help')) checkNoKeptFlags(typed, context.variables)
     await root.parseAsync(argv, { from: 'user' })
     return code
   } catch (error) {
@@ -112,33 +112,34 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
 }
 
 function toOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
-  const { help: text, value, default: given, isRequired, isList, choices, conflicts, parse } = flag
+  const { help: text, value, default: defaultText, isRequired, isList, choices, conflicts, parse } = flag
   const read = (word: string) => (parse ? parse(word, nowSeconds) : word)
   const option = new Option([`--${toKebabCase(name)}`, value].filter(Boolean).join(' '), text)
   option.makeOptionMandatory(isRequired ?? false)
   if (conflicts) option.conflicts([...conflicts])
-  if (given !== undefined) option.default(read(given), given)
-  if (choices) return option.choices(choices)
+  if (defaultText !== undefined) option.default(read(defaultText), defaultText)
   if (isList) return option.argParser<unknown[] | undefined>((word, words = []) => [...words, read(word)])
   if (value === undefined) {
-    // Not as the option's default, which --help would print.
+    // Sets false on the command, because --help would print an option's default.
     command.setOptionValueWithSource(name, false, 'default')
     return option
   }
+  if (choices) option.choices(choices)
+  const parseChoice = option.parseArg
   // Commander itself takes the last of several values.
   return option.argParser((word) => {
     if (command.getOptionValueSource(name) === 'cli')
       command.error(`error: option '${option.flags}' can be given only once`)
-    return read(word)
+    return parseChoice ? parseChoice(word, undefined) : read(word)
   })
 }
 
 /**
- * npm keeps flags that no -- precedes for itself, and hands them over as variables: `--dry-run` as `npm_config_dry_run=true`.
+ * Without a -- before them, npm takes flags for itself, and passes them on as variables: `--dry-run` as `npm_config_dry_run=true`.
  * It sets `npm_config_yes` to nothing by itself.
  * @throws UserError when there is one.
  */
-function refuseKeptFlags(typed: readonly TypedVerb[], variables: CommandContext['variables']): void {
+function checkNoKeptFlags(typed: readonly TypedVerb[], variables: CommandContext['variables']): void {
   const flags = new Set(typed.flatMap(({ command }) => command.options.map((option) => option.name())))
   const kept = [...flags].filter((flag) => variables[`npm_config_${flag.replaceAll('-', '_')}`])
   if (kept.length === 0) return
@@ -202,7 +203,7 @@ async function readAttribution(
   const command = quoteWords(argv.map(hide))
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // Also the words that are hidden: a contact is in the database, if not in the record.
-  refuseSecrets([...argv, actor ?? ''])
+  checkNoSecrets([...argv, actor ?? ''])
   // The record takes one line.
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })

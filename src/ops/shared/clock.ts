@@ -1,4 +1,4 @@
-/** The time, as an argument: a test passes a clock that does not wait. */
+/** A clock is passed as an argument, so that a test can pass one that does not wait. */
 export interface Clock {
   /** Unix milliseconds. */
   nowMs: () => number

@@ -50,14 +50,14 @@ export async function openAccount({ env }: Target) {
  */
 export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
-/** @throws UserError for a local state, whose requests nobody counts. */
-export function checkHasUsage({ remote }: Target): void {
-  if (!remote) throw new UserError('There is no data locally: add --remote --env NAME.')
+/** @throws UserError for a local target: only requests to a deployed environment are counted. */
+export function refuseLocalTarget({ remote }: Target): void {
+  if (!remote) throw new UserError('Requests are not counted locally: add --remote --env NAME.')
 }
 
-/** @throws UserError when no dataset is configured, as locally, or Cloudflare refuses. */
+/** @throws UserError for a local target, when the environment has no dataset, or when Cloudflare refuses. */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {
-  checkHasUsage(target)
+  refuseLocalTarget(target)
   const { wrangler, ask } = await openAccount(target)
   const dataset = wrangler.analytics_engine_datasets.find(({ binding }) => binding === 'USAGE')?.dataset
   if (dataset === undefined) {

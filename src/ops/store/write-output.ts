@@ -10,7 +10,7 @@ import { findReason } from './system-error.ts'
 export const ownerOnly = 0o600
 
 /** @throws UserError when there is a file, which somebody may have edited. */
-export async function refuseExisting(file: string): Promise<void> {
+export async function checkFileIsNew(file: string): Promise<void> {
   const found = await stat(resolveFile(file)).catch(() => undefined)
   if (!found?.isFile()) return
   throw new UserError(`There is a file ${abbreviate(file)} already. Choose another name, or add --force to replace it.`)

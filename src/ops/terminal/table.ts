@@ -103,7 +103,7 @@ export function formatPairs(pairs: readonly (readonly [string, string])[]): stri
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${putOnOneLine(value)}\n`).join('')
 }
 
-/** Removes control characters, which a terminal would act on. */
+/** Replaces each run of white space and control characters with one space: a terminal would act on them. */
 export function putOnOneLine(text: string): string {
   return text.replaceAll(/[\s\p{C}]+/gu, ' ')
 }

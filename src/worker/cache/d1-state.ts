@@ -1,5 +1,5 @@
 // The state of D1 as an isolate has seen it: the newest revision, the newest change of a partner, and whether D1 fails.
-// Every read of D1 goes through here, and nothing else decides when an old copy is served.
+// The cache reads D1 only through this object, which decides when D1 counts as failed.
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext, CatalogSession } from './cache-context.ts'
@@ -7,15 +7,15 @@ import { createD1Pause } from './d1-pause.ts'
 
 export type D1State = ReturnType<typeof createD1State>
 
-/** The newest change of any partner. The checks that were read with it refer to it, so one answer confirms all of them. */
+/** The newest change of any partner. Each check refers to the newest change of its time: one answer confirms all that refer to it. */
 export interface NewestChange {
   id: number
   /** Unix milliseconds of the latest question that D1 answered with this ID. */
   confirmedAtMs: number
 }
 
-/** A list has no change ID. */
-interface Numbers {
+/** A plan list has a revision only; a check also has a change ID. */
+interface VersionNumbers {
   revision: number
   changeId?: number
 }
@@ -52,7 +52,7 @@ export function createD1State(clock: () => number) {
    * The primary never lags behind. A lower number than the isolate's means that the database was restored, unless another
    * answer moved the number meanwhile: then this answer is late.
    */
-  async function readPrimary<T extends Numbers>(context: CacheContext, query: Query<T>): Promise<T> {
+  async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]
     const primary = await read(context.openSession('primary'), query)
     const { revision, changeId } = primary
@@ -71,18 +71,18 @@ export function createD1State(clock: () => number) {
     getNewestChange: () => newestChange,
 
     /**
-     * Reads from the nearest replica. If it has a lower number than the isolate, or if `isAsNew` is false, either it lags behind,
+     * Reads from the nearest replica. If it has a lower number than the isolate, or if `isNewEnough` is false, either it lags behind,
      * or the database was restored to an earlier time. The primary's answer decides.
      */
-    readNearest: async <T extends Numbers>(
+    readNearest: async <T extends VersionNumbers>(
       context: CacheContext,
       query: Query<T>,
-      isAsNew: (answer: T) => boolean,
+      isNewEnough: (answer: T) => boolean,
     ): Promise<T> => {
       const nearest = await read(context.openSession('nearest'), query)
       const { revision, changeId } = nearest
       const isBehind = revision < newestRevision || (changeId !== undefined && changeId < newestChange.id)
-      if (isBehind || !isAsNew(nearest)) return readPrimary(context, query)
+      if (isBehind || !isNewEnough(nearest)) return readPrimary(context, query)
       newestRevision = revision
       if (changeId !== undefined) noteChange(changeId, context.nowMs)
       return nearest

@@ -6,7 +6,7 @@ import { ApiError } from './api-error.ts'
 const largeBodyBytes = 512 * 1024
 const sliceBytes = 64 * 1024
 
-/** Disconnects a client that took nothing for this long, because it keeps the body in memory. */
+/** A client that reads nothing for this long is disconnected, because its body stays in memory. */
 const stallMs = 30_000
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
@@ -16,7 +16,7 @@ export function createRespondConditionally(maxStreamedBytes: number) {
   /** By ETag: the large bodies that readers are receiving. Weak, because a request that is cancelled never says so. */
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: number }>()
 
-  /** Returns undefined when slow readers hold too many other bodies. */
+  /** Returns undefined when the bodies of other readers leave no room. A body alone is never too large. */
   function addReader(body: Uint8Array, etag: string) {
     let otherBytes = 0
     for (const [otherEtag, other] of streamed) {
@@ -31,12 +31,12 @@ export function createRespondConditionally(maxStreamedBytes: number) {
     return entry
   }
 
-  /** Copying a large body into each Response would multiply it. */
+  /** Streams a large body: with a copy in each Response, memory would hold it many times. */
   function streamBody(body: Uint8Array, etag: string): ReadableStream {
     const entry = addReader(body, etag)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
-    // The bytes that others are reading: memory may have evicted the list, and `body` may be another copy from KV.
+    // Sends the bytes that other readers hold. `body` may be a second copy, which KV returned after memory evicted the list.
     void writeSlices(writable.getWriter(), entry.body.deref() ?? body)
       // Writing fails when the client disconnects. There is nobody left to tell.
       .catch(() => {})
@@ -50,7 +50,7 @@ export function createRespondConditionally(maxStreamedBytes: number) {
   /**
    * @param list with a strong entity tag, in its quotes (RFC 9110 section 8.8.3)
    * @param headers headers of both the 200 and the 304
-   * @throws ApiError with a 503 when slow readers hold too many other bodies
+   * @throws ApiError with a 503 when the bodies of other readers leave no room
    */
   return (
     request: Pick<Request, 'method' | 'headers'>,

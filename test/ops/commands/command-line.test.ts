@@ -30,6 +30,10 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
       ['plan', 'list', '--country', 'KE', '--country', 'RW'],
       "Option '--country <code>' can be given only once. See: npm run -s ops -- plan list --help",
     ],
+    [
+      ['watch', '--query', 'traffic', '--query', 'partners'],
+      "Option '--query <name>' can be given only once. See: npm run -s ops -- watch --help",
+    ],
     [['partner', 'list', '--env', 'staging'], '--env names a deployed environment: add --remote.'],
     [['partner', 'list', '--remote'], '--remote needs an environment: add --env, such as --env staging.'],
     [

@@ -35,7 +35,7 @@ import {
 } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
-import { refuseExisting, writeOutput } from '../../store/write-output.ts'
+import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
@@ -133,7 +133,7 @@ export const catalog = {
     },
     async run({ for: purpose, at, output, force }, { store }) {
       const format = chooseExportFormat(output, purpose)
-      if (output !== undefined && !force) await refuseExisting(output)
+      if (output !== undefined && !force) await checkFileIsNew(output)
       const file = await readCatalogFile(store, at)
       const content = await formatCatalogFile(file, format, purpose)
       if (output === undefined) return { text: String(content) }

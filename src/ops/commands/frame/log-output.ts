@@ -1,5 +1,5 @@
 // Prints the logs of the catalog, of partners and of keys.
-import { refuseExisting, writeOutput } from '../../store/write-output.ts'
+import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import type { Output } from './run.ts'
 
 /** A log without a filter shows people the latest entries, up to this number. */
@@ -30,7 +30,7 @@ export async function printLog(
 ): Promise<Output> {
   if (output !== undefined) {
     const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
-    if (!force) await refuseExisting(output)
+    if (!force) await checkFileIsNew(output)
     await writeOutput(output, await formatLogFile(sheet, output))
     return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n` }
   }

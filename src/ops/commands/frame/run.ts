@@ -1,4 +1,5 @@
 // The run of a verb prints and asks.
+import { withProgress } from '../../store/store.ts'
 import { describePlace, type Target } from '../../shared/target.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { paintLines } from '../../terminal/colors.ts'
@@ -54,10 +55,7 @@ export function createRun(
     progress,
     target,
     withStore: (place, work) =>
-      context.withStore(place, (store) => {
-        if (progress) store.db.hear = progress.show
-        return work(store)
-      }),
+      context.withStore(place, (store) => work(progress ? withProgress(store, progress.show) : store)),
     report: (...lines) => isJson || stdout.writePieces(toLines(lines)),
     warn: (...lines) => stderr.writePieces(toLines(lines)),
     print: ({ data, text, note }) => {

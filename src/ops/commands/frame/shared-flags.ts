@@ -39,7 +39,7 @@ export const sinceFlag = {
 
 export const forceFlag = { help: 'replace the file if there is one' } as const satisfies Flag
 
-/** The flags of a log. */
+/** The flags of the verbs that list recorded changes: catalog log, partner log, keys log. */
 export const logFlags = {
   since: sinceFlag,
   until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },

@@ -56,7 +56,7 @@ interface Definition<A, F, C, S, I, R> {
 export type Verb = Definition<Arguments, Flags, ChangeKind | undefined, Opens | undefined, never, never>
 export type Verbs = Readonly<Record<string, Verb>>
 
-/** Flags that verbs share. They are absent from verbs without them, and false or undefined there. */
+/** The shared flags that the code of a verb may read. A verb without such a flag gets undefined, or false. */
 export interface SharedInput {
   json: boolean
   as: string | undefined

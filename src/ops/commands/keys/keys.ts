@@ -31,7 +31,7 @@ export const keys = {
     json,
     async run(_, { store, attribution, ...run }) {
       await rotateKeys(await run.openSecrets(run.target), store, attribution)
-      return describeChanged(store, run)
+      return describeKeysAfterChange(store, run)
     },
   }),
 
@@ -58,7 +58,7 @@ export const keys = {
       await checkDroppable(secrets, store, kid)
       await run.confirm(`The key ${kid} will be deleted. ${refusal}`)
       await dropKey(secrets, store, attribution, kid)
-      return describeChanged(store, run)
+      return describeKeysAfterChange(store, run)
     },
   }),
 
@@ -81,16 +81,19 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     // Before the record: a database that hangs takes minutes.
     run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
     await recordLeakedDrop(store, attribution, kid, [next])
-    return describeChanged(store, run)
+    return describeKeysAfterChange(store, run)
   }
   const made = await findUnrecorded(secrets, store, kid)
   if (made === undefined) {
-    return { ...(await describeChanged(store, run)), note: 'It was so before: nothing was recorded.' }
+    return { ...(await describeKeysAfterChange(store, run)), note: 'It was so before: nothing was recorded.' }
   }
   const missing = ['its drop', ...made.map((one) => `the new key ${one}`)].join(', ')
   await run.confirm(`The key ${kid} is not in use. To be recorded: ${missing}.`)
   await recordLeakedDrop(store, attribution, kid, made)
-  return { ...(await describeChanged(store, run)), note: `The key ${kid} was not in use. Recorded: ${missing}.` }
+  return {
+    ...(await describeKeysAfterChange(store, run)),
+    note: `The key ${kid} was not in use. Recorded: ${missing}.`,
+  }
 }
 
 async function describeKeys(
@@ -116,8 +119,8 @@ async function describeKeys(
   }
 }
 
-/** Wrangler reads .dev.vars only when it starts. */
-async function describeChanged(store: Store, run: Run): Promise<Output> {
+/** Lists the keys after a change. Locally it says to restart, because wrangler reads .dev.vars only when it starts. */
+async function describeKeysAfterChange(store: Store, run: Run): Promise<Output> {
   const output = await describeKeys(await listKeyEntries(store), (await store.askServerTimeMs()) / 1000, run)
   return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
 }

@@ -55,11 +55,11 @@ npm run check fails.`,
     const wayBack = describeRollback(env, await findLiveVersion(target))
     progress?.step('Step 3 of 4: wrangler deploy')
     const id = await deployWithWrangler(env, origin)
-    if (id === undefined) throw refuseDeploy(env, wayBack)
+    if (id === undefined) throw makeDeployError(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     progress?.step('Step 4 of 4: the smoke test')
     const outcome = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
-    if (outcome !== 'passed') throw refuseVersion(outcome, { id, origin, wayBack })
+    if (outcome !== 'passed') throw makeVersionError(outcome, { id, origin, wayBack })
     report(wayBack)
   },
 })
@@ -81,7 +81,7 @@ function describeRollback(env: string, before: string | undefined): string {
 }
 
 /** It may fail after the new version went live, for example when it can't set the schedule. */
-function refuseDeploy(env: string, wayBack: string): UserError {
+function makeDeployError(env: string, wayBack: string): UserError {
   return new UserError([
     `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
     `What is live now: npx wrangler deployments status --env ${env}`,
@@ -89,7 +89,7 @@ function refuseDeploy(env: string, wayBack: string): UserError {
   ])
 }
 
-function refuseVersion(
+function makeVersionError(
   outcome: 'failed' | 'unreachable',
   { id, origin, wayBack }: { id: string; origin: string; wayBack: string },
 ): UserError {

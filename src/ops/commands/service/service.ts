@@ -6,7 +6,7 @@ import { usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
-import { checkHasUsage, type QueryUsage } from '../../store/cloudflare-api.ts'
+import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
 import { ownerOnly, writeOutput } from '../../store/write-output.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'
@@ -40,7 +40,7 @@ export const watch = verb({
   json: 'an array of checks; with --query the rows',
   async run({ url, query: name }, run) {
     const { target, clock, openUsage, findOrigin, variables } = run
-    checkHasUsage(target)
+    refuseLocalTarget(target)
     const query: QueryUsage = async (write) => (await openUsage(target))(write)
     const write = usageQueries.get(name ?? '')
     if (write) {

@@ -18,7 +18,7 @@ import {
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { checkConsistency, refuseDefects } from '../differences/defects.ts'
+import { checkConsistency, makeDefectError } from '../differences/defects.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
 import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
@@ -57,7 +57,7 @@ export async function readCatalog(input: CatalogInput, { db }: Store): Promise<C
   const { defects, places } = result
   const [catalog, highestId] = await Promise.all([selectCatalog(db), selectHighestPlanId(db)])
   const mismatches = findIdentityMismatches([...places.keys()], catalog.plans, highestId, places)
-  throw refuseDefects([...defects, ...mismatches], nothingImported)
+  throw makeDefectError([...defects, ...mismatches], nothingImported)
 }
 
 /**
@@ -90,7 +90,7 @@ export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportC
     // Plans that were added after the export can be updated, too.
     const known = base ? [...base, ...current.filter(({ id }) => !baseIds.has(id))] : current
     const { plans, defects } = applyPatches(file, known)
-    if (defects.length > 0) throw refuseDefects(defects, nothingImported)
+    if (defects.length > 0) throw makeDefectError(defects, nothingImported)
     return { base: base && known, plans }
   })
 }
@@ -117,12 +117,12 @@ async function prepareMerge(
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length > 0) {
     const authors = await findAuthors(db, conflicts, [...(base ?? []), ...before], origin?.revision)
-    throw refuseConflicts(conflicts, authors)
+    throw makeConflictError(conflicts, authors)
   }
   const put = merged.flatMap(({ after }) => after ?? [])
   const untouched = excludePlans(before, merged)
   const mismatches = findIdentityMismatches(put, before, await selectHighestPlanId(db))
-  if (mismatches.length > 0) throw refuseDefects(mismatches, nothingImported)
+  if (mismatches.length > 0) throw makeDefectError(mismatches, nothingImported)
   checkConsistency([...untouched, ...put], nothingImported)
 
   const changes = listChanged(merged, before)
@@ -168,7 +168,7 @@ async function findAuthors(
   return authors
 }
 
-function refuseConflicts(conflicts: readonly FieldConflict[], authors: readonly string[]): UserError {
+function makeConflictError(conflicts: readonly FieldConflict[], authors: readonly string[]): UserError {
   const others = conflicts.length - maxConflicts
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),

@@ -9,7 +9,7 @@ import { UserError } from '../../shared/user-error.ts'
 const maxLines = 10
 
 /** @param closing the last line, that nothing was changed. */
-export function refuseDefects(defects: readonly Defect[], ...closing: string[]): UserError {
+export function makeDefectError(defects: readonly Defect[], ...closing: string[]): UserError {
   const groups = Map.groupBy(defects, kindOf)
   const lines = defects.flatMap((defect) => {
     const group = groups.get(kindOf(defect)) ?? []
@@ -23,7 +23,7 @@ export function refuseDefects(defects: readonly Defect[], ...closing: string[]):
 /** @throws UserError when a catalog would contradict itself. */
 export function checkConsistency(plans: readonly CatalogPlan[], closing: string): void {
   const contradictions = findContradictions(plans)
-  if (contradictions.length > 0) throw refuseDefects(contradictions, closing)
+  if (contradictions.length > 0) throw makeDefectError(contradictions, closing)
 }
 
 function kindOf({ place, expected, found }: Defect): string {

@@ -149,7 +149,7 @@ function readObject(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {}
 }
 
-/** With another ID, the object is the known one with that ID, as far as the patch does not change its members. */
+/** When the patch gives another ID: takes the known object with that ID, then applies the other members of the patch. */
 function patchObject(
   field: string,
   known: unknown,

@@ -9,10 +9,10 @@ import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
   findPlanTable,
-  formatSource,
+  formatCatalogOrigin,
   plansSheetName,
   readFields,
-  sourceColumn,
+  originColumn,
   type PlanRow,
   type PlanTable,
   type Sheet,
@@ -29,13 +29,13 @@ export function formatCatalogSheet(
   isWanted: (column: string) => boolean = () => true,
 ): Sheet {
   const columns = listColumns(plans).filter(({ name }) => isWanted(name))
-  const sourceCells = origin ? [formatSource(origin)] : []
+  const sourceCells = origin ? [formatCatalogOrigin(origin)] : []
   const rows = plans.map((plan) => [
     ...columns.map((column) => encodeCell(column.kind, readPath(plan, ...column.name.split('.')), format)),
     ...sourceCells,
   ])
   if (rows.length === 0) rows.push([...columns.map(() => null), ...sourceCells])
-  const header = [...columns.map(({ name }) => name), ...(origin ? [sourceColumn] : [])]
+  const header = [...columns.map(({ name }) => name), ...(origin ? [originColumn] : [])]
   return { name: plansSheetName, rows: [header, ...rows] }
 }
 

@@ -39,17 +39,18 @@ export interface PlanTable extends Pick<CatalogFile, 'origin' | 'ignored'> {
   defects: readonly Defect[]
 }
 
+/** The name of the sheet in an export. When several sheets of a file have plans, the sheet with this name is read. */
 export const plansSheetName = 'Plans'
 
 /** The column that says where the plans were exported from. Every row has it, so that rows can be sorted and deleted. */
-export const sourceColumn = 'exportedFrom'
+export const originColumn = 'exportedFrom'
 
-export function formatSource({ catalog, revision }: CatalogOrigin): string {
+export function formatCatalogOrigin({ catalog, revision }: CatalogOrigin): string {
   return `catalog ${catalog}, revision ${revision}`
 }
 
-/** @returns undefined when the text is not one that `formatSource` writes. */
-function parseSource(text: string): CatalogOrigin | undefined {
+/** @returns undefined when the text is not one that `formatCatalogOrigin` writes. */
+function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
   const [, catalog, revision] = /^catalog ([0-9a-f]{16}), revision ([0-9]{1,15})$/.exec(text) ?? []
   return catalog === undefined ? undefined : { catalog, revision: Number(revision) }
 }
@@ -80,17 +81,17 @@ function isIdentifierColumn(cell: Cell): boolean {
 }
 
 function readTable(sheet: Sheet, headerIndex: number, format: CellFormat): PlanTable {
-  const { columns, sourceIndex, ignored, defects: headerDefects } = readHeader(sheet, headerIndex)
+  const { columns, originIndex, ignored, defects: headerDefects } = readHeader(sheet, headerIndex)
   const body = listBody(sheet, headerIndex)
-  const sources = listSources(body, sourceIndex)
+  const sources = listSources(body, originIndex)
   const filled = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
   // Each row of a text has all its separators.
-  const width = format.isUntyped ? Math.max(sourceIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
+  const width = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
   const whole = filled.filter(({ cells }) => cells.length >= width)
   const tooMany = findTooMany(whole.length)
   const [source = ''] = sources.keys()
   return {
-    origin: parseSource(source),
+    origin: parseCatalogOrigin(source),
     ignored,
     columns,
     rows: tooMany.length > 0 ? [] : whole,
@@ -111,7 +112,7 @@ function listBody(sheet: Sheet, headerIndex: number): PlanRow[] {
 
 interface Header extends Pick<PlanTable, 'columns' | 'defects'> {
   /** The position of the column that says where the plans were exported from. */
-  sourceIndex: number | undefined
+  originIndex: number | undefined
   ignored: readonly string[]
 }
 
@@ -122,7 +123,7 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
   const defects: Defect[] = []
   const columns: PlanTable['columns'][number][] = []
   const ignored: string[] = []
-  let sourceIndex: number | undefined
+  let originIndex: number | undefined
   const width = body.reduce((widest, row) => Math.max(widest, row.length), names.length)
   for (let index = 0; index < width; index++) {
     const title = showCell(names[index] ?? null).trim()
@@ -131,7 +132,7 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
     if (title === '') {
       const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
       if (used !== undefined) complain('a name for each column with values', `none for that of ${describeValue(used)}`)
-    } else if (title === sourceColumn) sourceIndex = index
+    } else if (title === originColumn) originIndex = index
     else if (column === undefined) {
       const defect = findUnknownColumn(title, place)
       if (defect === undefined) ignored.push(title)
@@ -140,12 +141,12 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
     else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
     else columns.push({ ...column, index })
   }
-  return { columns, sourceIndex, ignored, defects }
+  return { columns, originIndex, ignored, defects }
 }
 
 /** @returns undefined for a name that is not like that of any column: it is ignored. */
 function findUnknownColumn(title: string, place: Place): Defect | undefined {
-  const known = [...listColumns([]).map(({ name }) => name), sourceColumn]
+  const known = [...listColumns([]).map(({ name }) => name), originColumn]
   const defect = findUnknownName(place, 'column', title, known)
   const isPart = planFields.some(({ name }) => name === title.split('.')[0])
   return defect.fix === undefined && !isPart ? undefined : defect
@@ -158,15 +159,15 @@ function findCutRows(rows: readonly PlanRow[], width: number): Defect[] {
 }
 
 /** @returns the last row of each text that says where plans were exported from. */
-function listSources(rows: readonly PlanRow[], sourceIndex: number | undefined): Map<string, Place> {
-  const filled = rows.filter(({ cells }) => sourceIndex !== undefined && !isEmptyCell(cells[sourceIndex]))
-  return new Map(filled.map(({ place, cells }) => [showCell(cells[sourceIndex ?? 0] ?? null).trim(), place]))
+function listSources(rows: readonly PlanRow[], originIndex: number | undefined): Map<string, Place> {
+  const filled = rows.filter(({ cells }) => originIndex !== undefined && !isEmptyCell(cells[originIndex]))
+  return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex ?? 0] ?? null).trim(), place]))
 }
 
 function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
   return [...sources].flatMap(([text, row], index): Defect[] => {
-    const [place, found]: [Place, string] = [{ ...row, field: sourceColumn }, abbreviate(text)]
-    if (!parseSource(text)) return [{ place, expected: 'the text of an export, or nothing', found }]
+    const [place, found]: [Place, string] = [{ ...row, field: originColumn }, abbreviate(text)]
+    if (!parseCatalogOrigin(text)) return [{ place, expected: 'the text of an export, or nothing', found }]
     const fix = 'Import each export by itself, or delete this column.'
     return index === 0 ? [] : [{ place, expected: 'rows of one export', found, fix }]
   })

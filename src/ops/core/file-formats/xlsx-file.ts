@@ -39,12 +39,12 @@ export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
     if (error instanceof UserError) throw error
     const reason = error instanceof Error ? error.message : 'it is damaged'
     // hucre's limit of 20 million cells, which a single cell in the last row can reach.
-    if (/cells\), over the \d+ limit/.test(reason)) throw refuseSize('has more than 20 million cells')
+    if (/cells\), over the \d+ limit/.test(reason)) throw makeSizeError('has more than 20 million cells')
     throw new UserError(`The file is not a readable .xlsx file: ${reason}. Save it again as .xlsx.`)
   }
 }
 
-function refuseSize(reason: string): UserError {
+function makeSizeError(reason: string): UserError {
   return new UserError(`The file ${reason}. Delete the rows and columns after the plans, and save it again.`)
 }
 
@@ -62,13 +62,13 @@ function checkUnpackedSize(bytes: Uint8Array): void {
       const isFolder = name.endsWith('/')
       if (!isFolder && (size === 0 || originalSize === 0)) throw new Error(`${abbreviate(name)} does not say its size`)
       total += Math.max(size, originalSize)
-      if (total > maxFileBytes) throw refuseSize('unpacks to more than 100 MB')
+      if (total > maxFileBytes) throw makeSizeError('unpacks to more than 100 MB')
       return name.endsWith('.xml')
     },
   })
   let tags = 0
   for (const part of Object.values(parts)) for (const byte of part) if (byte === lessThan) tags++
-  if (tags > maxTags) throw refuseSize('has too many cells or texts')
+  if (tags > maxTags) throw makeSizeError('has too many cells or texts')
 }
 
 const mergedCell = new UnusableCell('a part of merged cells: split them')

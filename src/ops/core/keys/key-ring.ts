@@ -73,7 +73,7 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
   const kids = listKeys(live, nowSeconds).map((key) => key.kid)
-  if (!kids.includes(kid)) throw describeUnknown(kid, target)
+  if (!kids.includes(kid)) throw makeUnknownKeyError(kid, target)
   await secrets.checkEditable()
   const leaked = `If it leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
   const successor = kids[kids.indexOf(kid) - 1]
@@ -89,7 +89,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   )
 }
 
-export function describeUnknown(kid: string, target: Target): UserError {
+export function makeUnknownKeyError(kid: string, target: Target): UserError {
   return new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
 }
 

@@ -8,14 +8,14 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { describeUnknown, findFreeKid, listKeyEntries, recordKey } from './key-ring.ts'
+import { makeUnknownKeyError, findFreeKid, listKeyEntries, recordKey } from './key-ring.ts'
 
 /**
  * @returns whether a key that leaked is in use. If not, it was dropped before.
  * @throws UserError when the ID is none, or Cloudflare would refuse the change.
  */
 export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
-  if (parseKeyName(formatKeyName(kid)) === undefined) throw describeUnknown(kid, target)
+  if (parseKeyName(formatKeyName(kid)) === undefined) throw makeUnknownKeyError(kid, target)
   if (!(await secrets.list()).live.includes(formatKeyName(kid))) return false
   await secrets.checkEditable()
   return true
@@ -57,7 +57,7 @@ export async function findUnrecorded(secrets: WorkerSecrets, store: Store, kid: 
   const isKnown = entries.some((entry) => entry.kid === kid || entry.command.includes(kid))
   // Only a drop without a record leaves a deployed key without one. The first key of a local state never has one.
   const isDropMissing = target.remote && made.length > 0
-  if (!isKnown && !isDropMissing) throw describeUnknown(kid, target)
+  if (!isKnown && !isDropMissing) throw makeUnknownKeyError(kid, target)
   return made
 }
 

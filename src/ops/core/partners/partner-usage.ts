@@ -33,7 +33,7 @@ export async function readPartnerUsage(
     request: String(route).endsWith('/auth') ? 'token' : 'list',
     status: String(status),
     error: String(error) || null,
-    // Counts are texts, and times have no zone: they are in UTC.
+    // Numbers are strings, and times have no zone: they are in UTC.
     requests: Number(requests),
     lastAt: `${String(latest).replace(' ', 'T')}Z`,
   }))

@@ -7,7 +7,7 @@ import { selectCatalogPlan, selectSharing } from '../../../db/catalog-queries.ts
 import type { Store } from '../../store/store.ts'
 import { findCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { checkConsistency, refuseDefects } from '../differences/defects.ts'
+import { checkConsistency, makeDefectError } from '../differences/defects.ts'
 import {
   nothingChanged,
   publishChange,
@@ -60,7 +60,7 @@ export function openPlan(store: Store, name: string, request: PublicationRequest
 }
 
 /**
- * Changes fields of a plan.
+ * Changes fields of a plan, and publishes the change.
  * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`; `null` is null.
  * @throws UserError that names every field with a value that a plan can't have.
  */
@@ -71,11 +71,11 @@ export async function setFields(
   request: PublicationRequest,
 ): Promise<PlanResult> {
   const patch = parseAssignments(assignments)
-  if (patch.defects.length > 0) throw refuseDefects(patch.defects, nothingChanged)
+  if (patch.defects.length > 0) throw makeDefectError(patch.defects, nothingChanged)
   return changePlan(store, name, request, async (before) => {
     const sharing = await selectSharing(store.db, listSharedIds(before, patch), before.id)
     const patched = applyPatch(before, patch, indexShared(sharing))
-    if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
+    if ('defects' in patched) throw makeDefectError(patched.defects, nothingChanged)
     checkConsistency([...sharing, patched.plan], nothingChanged)
     return patched.plan
   })

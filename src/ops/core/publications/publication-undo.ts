@@ -16,7 +16,7 @@ import {
   findPublication,
   isOpen,
   nothingChanged,
-  refuseState,
+  makeStateError,
   type CatalogChange,
   type PlanChange,
   type PreparedChange,
@@ -41,7 +41,7 @@ export async function prepareUndo(
   { plans, exceptChanged = false }: UndoChoice = {},
 ): Promise<PreparedChange> {
   const row = await findPublication(store, id)
-  if (row.revision === null) throw await refuseState(store, row, 'was not published')
+  if (row.revision === null) throw await makeStateError(store, row, 'was not published')
   const all = await selectChanges(store.db, id)
   const named = plans && (await Promise.all(plans.map((name) => findPlanChange(store, id, name))))
   const wanted = [...new Map((named ?? all).map((change) => [change.planId, change])).values()]
@@ -83,7 +83,7 @@ export async function prepareRedo(
 ): Promise<Redo> {
   const row = await findPublication(store, id)
   const isCancelled = row.state === 'cancelled'
-  if (!isCancelled && !isOpen(row)) throw await refuseState(store, row, 'can’t be made again')
+  if (!isCancelled && !isOpen(row)) throw await makeStateError(store, row, 'can’t be made again')
   const isAhead = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
   const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)

@@ -17,7 +17,7 @@ import {
   type PublishOutcome,
 } from '../../../db/publish.ts'
 import { openStates } from '../../../db/schema.ts'
-import { stagePublication, storeChange, type NewPublication } from '../../../db/stage-publication.ts'
+import { stagePublication, storeChange } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
@@ -75,9 +75,11 @@ export async function publishChange(
   await review?.(store, changes)
   if (isDryRun) return undefined
   const needsApproval = readNeedsApproval(store)
-  const times = { dueAt: dueAt ?? null, undoneId: undoneId ?? null }
-  const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
-  const id = await stagePublication(store.db, publication, changes.map(storeChange))
+  const id = await stagePublication(
+    store.db,
+    { ...attribution, dueAt: dueAt ?? null, undoneId: undoneId ?? null, baseRevision, needsApproval },
+    changes.map(storeChange),
+  )
   store.db.hear?.('Publishing')
   if (needsApproval) return release(store, id, 'waiting')
   if (dueAt !== undefined) return release(store, id, 'scheduled')
@@ -90,7 +92,7 @@ const isReleased = () => true
 /** Lets a staged publication wait. */
 async function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<Publication> {
   const row = await settle(store, id, () => releasePublication(store.db, id, state), isReleased)
-  if (row === undefined) throw refuseAbandoned()
+  if (row === undefined) throw makeAbandonedError()
   return checkAlive(store.target, row)
 }
 
@@ -106,12 +108,12 @@ async function publishNow(store: Store, publicationId: number, { actor }: Attrib
     case 'overtaken':
       throw new UserError([somebodyElse, nothingChanged])
     default:
-      throw refuseAbandoned()
+      throw makeAbandonedError()
   }
 }
 
 /** The schedule deletes what is staged for an hour. */
-function refuseAbandoned(): UserError {
+function makeAbandonedError(): UserError {
   return new UserError([
     'It took longer than an hour to write the plans, so they were deleted. Try again.',
     nothingChanged,
@@ -215,7 +217,7 @@ export async function approvePublication(
   if (row === undefined) {
     const current = await findPublication(store, publicationId)
     if (current.state === 'waiting') throw new UserError([somebodyElse, nothingChanged])
-    throw await refuseState(store, current, notWaiting)
+    throw await makeStateError(store, current, notWaiting)
   }
   checkAlive(store.target, row)
   return row
@@ -223,7 +225,7 @@ export async function approvePublication(
 
 /** @throws UserError when it does not wait for approval, or is by the same operator. */
 export async function checkApprovable(store: Store, row: PublicationRow, actor: string): Promise<void> {
-  if (row.state !== 'waiting') throw await refuseState(store, row, notWaiting)
+  if (row.state !== 'waiting') throw await makeStateError(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
   throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
 }
@@ -261,12 +263,12 @@ export async function cancelPublication(
 ): Promise<PublicationRow> {
   const problem = 'can’t be cancelled'
   const open = await findPublication(store, publicationId)
-  if (!isOpen(open)) throw await refuseState(store, open, problem)
+  if (!isOpen(open)) throw await makeStateError(store, open, problem)
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
   const row = await settle(store, publicationId, cancel, isCancelled)
-  if (row === undefined) throw await refuseState(store, await findPublication(store, publicationId), problem)
+  if (row === undefined) throw await makeStateError(store, await findPublication(store, publicationId), problem)
   return row
 }
 
@@ -276,7 +278,7 @@ export function isOpen({ state }: PublicationRow): boolean {
 }
 
 /** @returns an error that says what the publication is, and which command fits instead. */
-export async function refuseState(
+export async function makeStateError(
   { db, target }: Store,
   { id, state, decidedBy }: PublicationRow,
   problem: string,

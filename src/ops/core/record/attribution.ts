@@ -22,8 +22,9 @@ const secretNames = {
  * @param texts what the record, or the database, would keep.
  * @throws UserError, which does not quote it, when one of them has a secret.
  */
-export function refuseSecrets(texts: readonly string[]): void {
+export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
+    // The name of a key is no secret.
     if (kind === 'key-name') continue
     throw new UserError(
       `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,

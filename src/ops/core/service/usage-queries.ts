@@ -4,7 +4,7 @@ import { answersByRoute } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { ok, problem, warning, type CheckResult } from './health-check.ts'
 
-/** Counts are texts. */
+/** Cloudflare returns numbers as strings. */
 type Row = Record<string, unknown>
 
 /** Writes SQL of Workers Analytics Engine. */
@@ -65,7 +65,7 @@ export const alerts = {
       rows.length === 0
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
-            const [lists, oldest] = [readCount(row, 'lists'), readCount(row, 'oldest_seconds')]
+            const [lists, oldest] = [readNumber(row, 'lists'), readNumber(row, 'oldest_seconds')]
             const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
             return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
@@ -113,8 +113,8 @@ export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
 ])
 
 function judgeAvailability(row: Row): CheckResult {
-  const [requests, failures] = [readCount(row, 'requests'), readCount(row, 'failures')]
-  const [recentRequests, recentFailures] = [readCount(row, 'recent_requests'), readCount(row, 'recent_failures')]
+  const [requests, failures] = [readNumber(row, 'requests'), readNumber(row, 'failures')]
+  const [recentRequests, recentFailures] = [readNumber(row, 'recent_requests'), readNumber(row, 'recent_failures')]
   const found = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`
   const isBurning =
     failures * 100 > maxFailedPercent * requests && recentFailures * 100 > maxFailedPercent * recentRequests
@@ -123,13 +123,13 @@ function judgeAvailability(row: Row): CheckResult {
   return failures < minFailures ? warning(message) : problem(message)
 }
 
-/** A missing column would be NaN, which is over no limit. */
-function readCount(row: Row, field: string): number {
+/** @throws UserError for a missing column: NaN is never over a limit, so nothing would be found. */
+function readNumber(row: Row, field: string): number {
   const count = Number.parseFloat(String(row[field]))
-  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the count "${field}".`)
+  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the number "${field}".`)
   return count
 }
 
 function sumCounts(rows: readonly Row[], field: string): number {
-  return rows.reduce((sum, row) => sum + readCount(row, field), 0)
+  return rows.reduce((sum, row) => sum + readNumber(row, field), 0)
 }

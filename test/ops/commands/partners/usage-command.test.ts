@@ -44,6 +44,6 @@ list     401     expired_token  3         2026-11-20T10:00:00Z
 })
 
 test('partner usage says what it can’t count', async () => {
-  expect(await usage('acme')).toEqual(refused('There is no data locally: add --remote --env NAME.\n'))
+  expect(await usage('acme')).toEqual(refused('Requests are not counted locally: add --remote --env NAME.\n'))
   expect((await usage('nobody', ...remote)).stderr).toMatch(/^There is no partner "nobody"\./)
 })

@@ -91,7 +91,7 @@ test.each<[string, Requests[], ...string[]]>([
 })
 
 test.each(Object.entries<Alert>(alerts))('a row without a count is no answer to %s', (_, { judge }) => {
-  expect(() => judge([{ tier: 'd1', route: list, partner: 'acme' }], 'smoke')).toThrow('lacks the count')
+  expect(() => judge([{ tier: 'd1', route: list, partner: 'acme' }], 'smoke')).toThrow('lacks the number')
 })
 
 test('watch says in one line what a wrong token can’t read, and has no data locally', async () => {
@@ -102,7 +102,7 @@ test('watch says in one line what a wrong token can’t read, and has no data lo
   const [line = ''] = stdout.split('\n')
   expect(line).toMatch(/^problem {2}availability, .*, traffic: Cloudflare refuses the token \(403\): /)
   expect(stdout).toMatch(/^ok {7}cache: KV answers\.$/m)
-  expect(await runCommand(['watch'])).toEqual(refused('There is no data locally: add --remote --env NAME.\n'))
+  expect(await runCommand(['watch'])).toEqual(refused('Requests are not counted locally: add --remote --env NAME.\n'))
 })
 
 test('watch --query prints what a query finds, and the query', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Defect, Place } from '../../../../src/ops/core/file-formats/defect.ts'
-import { refuseDefects } from '../../../../src/ops/core/differences/defects.ts'
+import { makeDefectError } from '../../../../src/ops/core/differences/defects.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 
 const defect = (place: Place, more: Partial<Defect> = {}): Defect => ({
@@ -28,12 +28,12 @@ test.each<[Defect, string]>([
   [defect({ kind: 'command', field: 'name' }), 'name: expected a number; found "abc".'],
   [defect({ kind: 'command' }), 'Expected a number; found "abc".'],
 ])('prints a defect and its place: %#', (found, line) => {
-  expect(refuseDefects([found], 'Nothing was imported.')).toEqual(new UserError([line, 'Nothing was imported.']))
+  expect(makeDefectError([found], 'Nothing was imported.')).toEqual(new UserError([line, 'Nothing was imported.']))
 })
 
 test('more than ten defects of the same kind are one line, where the first of them was', () => {
   const other = defect(row(5, 'name'))
-  const lines = refuseDefects([...rows(1), other, ...rows(10_000).slice(1), ...rows(10, 'tenor')]).message.split('\n')
+  const lines = makeDefectError([...rows(1), other, ...rows(10_000).slice(1), ...rows(10, 'tenor')]).message.split('\n')
   expect(lines.slice(0, 2)).toEqual([
     'Sheet "Plans", row 2, column performance1: expected a number; found "abc". 9,999 more like this.',
     'Sheet "Plans", row 5, column name: expected a number; found "abc".',
