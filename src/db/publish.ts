@@ -51,10 +51,12 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
 /** Why a publication does not fit the catalog. */
 type Conflict = 'overtaken' | keyof typeof reasons
 
+export const otherFields = 'its plans have other fields than the catalog'
+
 const reasons = {
   identifier_twice: 'another plan has an identifier of it',
   contradicting: 'others changed a category, plan type, risk level or fund manager',
-  other_members: 'its plans have other fields than the catalog',
+  other_members: otherFields,
   incomplete: 'it lacks plans that were staged',
 }
 

@@ -1,10 +1,16 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { planSchema } from '../../src/catalog/plan-schema.ts'
 import { describeEvidence, promised } from '../../src/site/blocks/promised.ts'
 
 test('the page says since when the service runs in production, or that it does not', () => {
   expect(describeEvidence(null)).toContain('has not run in production')
   expect(describeEvidence('2027-01-15')).toContain('since 2027-01-15')
+})
+
+test('the guide says how to show every field of a plan', () => {
+  const page = readFileSync('src/site/pages/plans.md', 'utf8')
+  expect(Object.keys(planSchema.shape).filter((name) => !page.includes(`\`${name}\``))).toEqual([])
 })
 
 test('the pages for partners show every number, address and answer', () => {

@@ -11,6 +11,7 @@ import { approveForLater, endAsCancelled, releasePublication } from '../../../db
 import {
   endAsConflicted,
   markSuperseded,
+  otherFields,
   publish,
   publishPending,
   type Decision,
@@ -104,12 +105,21 @@ async function publishNow(store: Store, publicationId: number, { actor }: Attrib
   if (row !== undefined) return row
   switch (outcome?.kind) {
     case 'conflict':
-      throw new UserError([`It can’t be published: ${outcome.reason}.`, nothingChanged])
+      throw new UserError([
+        `It can’t be published: ${outcome.reason}.`,
+        nothingChanged,
+        ...(outcome.reason === otherFields ? [describeNewFields(store.target)] : []),
+      ])
     case 'overtaken':
       throw new UserError([somebodyElse, nothingChanged])
     default:
       throw makeAbandonedError()
   }
+}
+
+function describeNewFields(target: Target): string {
+  const write = describeCommand(target, 'catalog', 'export', '--output', 'plans.json')
+  return `To give all plans the fields of the newest code, run with that code: ${write}, then import the file.`
 }
 
 /** The schedule deletes what is staged for an hour. */
