@@ -22,6 +22,8 @@ export interface PartnerAccess {
 export interface PartnerCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
+  /** The newest change of this partner. */
+  partnerChangeId: number | null
   /** Every change of any partner raises it. */
   changeId: number
   /** Every change of the catalog raises it. */
@@ -32,7 +34,7 @@ const newest = alias(changeRecord, 'newest')
 
 const checkQuery = writeQuery(sql`
   select checked.revision, checked.change_id, ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
-    ${newest.tokensValidFrom}, ${newest.secrets}
+    ${newest.tokensValidFrom}, ${newest.secrets}, ${newest.id}
   from (select ${newestRevision} as revision, ${selectNewest(changeRecord.id)} as change_id) as checked
   left join ${changeRecord} as ${newest} on ${newest.id} = (
     select max(${changeRecord.id}) from ${changeRecord} where ${changeRecord.clientId} = ${sql.placeholder('clientId')}
@@ -55,13 +57,14 @@ export async function selectPartnerCheck(
     number | null,
     number | null,
     secrets: string,
+    partnerChangeId: number | null,
   ]
   const [row] = await readRows<Row>(d1, checkQuery, { clientId })
   if (row === undefined) throw new Error('D1 returned no row')
-  const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
-  if (shortName === null) return { revision, changeId, partner: undefined }
+  const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json, partnerChangeId] = row
+  if (shortName === null) return { revision, changeId, partnerChangeId, partner: undefined }
   const stored = parseTrusted<StoredSecret[]>(json)
   const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }
-  return { revision, changeId, partner }
+  return { revision, changeId, partnerChangeId, partner }
 }

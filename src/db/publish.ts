@@ -183,15 +183,16 @@ export async function publish(db: Database, decision: Decision, mode: PublishMod
 /**
  * Publishes a pending publication. When others changed its plans since, it is staged again, merged with that, and published as the
  * new row.
- * @returns `overtaken` when another publication came between: try again.
+ * @returns `overtaken` when another publication came between, or it may not be merged: try again.
  */
 export async function publishPending(
   db: Database,
   decision: Decision,
   mode: 'due' | 'approve',
+  mayMerge = true,
 ): Promise<PublishOutcome> {
   const outcome = await publish(db, decision, mode)
-  if (outcome.kind !== 'overtaken') return outcome
+  if (outcome.kind !== 'overtaken' || !mayMerge) return outcome
   const merge = await mergePending(db, decision.publicationId)
   if ('conflict' in merge) return { kind: 'conflict', reason: merge.conflict }
   const id = await stageReplacement(db, decision.publicationId, merge)
@@ -243,9 +244,9 @@ export async function markSuperseded(db: Database): Promise<void> {
 }
 
 /** Selects the publications whose time has come, in that order. */
-export async function selectDue(db: Database): Promise<number[]> {
-  const { id, state, dueAt } = publications
-  const rows = await db.values<[id: number]>(sql`
-    select ${id} from ${publications} where ${and(eq(state, 'scheduled'), lte(dueAt, now))} order by ${dueAt}, ${id}`)
-  return rows.map(([due]) => due)
+export async function selectDue(db: Database): Promise<{ id: number; planCount: number }[]> {
+  const { id, state, dueAt, planCount } = publications
+  const rows = await db.values<[id: number, planCount: number]>(sql`
+    select ${id}, ${planCount} from ${publications} where ${and(eq(state, 'scheduled'), lte(dueAt, now))} order by ${dueAt}, ${id}`)
+  return rows.map(([due, plans]) => ({ id: due, planCount: plans }))
 }

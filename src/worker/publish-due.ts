@@ -7,6 +7,9 @@ import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
 import { publishDeadlineMs, queryD1 } from './deadline.ts'
 
+/** A merge hashes all plans of a publication: about so many fit into the CPU limit of a run. */
+const maxMergedPlans = 10_000
+
 /**
  * Never rejects. What fails is logged, and the run of the next minute tries it again.
  * @param version of the Worker, for the log.
@@ -14,36 +17,51 @@ import { publishDeadlineMs, queryD1 } from './deadline.ts'
 export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
   const db = openDatabase(d1)
   try {
-    const ids = await queryD1(selectDue(db))
-    for (const id of ids) {
-      const publishedId = await publishOrEnd(db, id, version)
-      // A merge takes long: the others wait for the next run.
-      if (publishedId !== undefined && publishedId !== id) break
-    }
-    if (ids.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)
-    // Most often, there is nothing to delete.
-    await queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db)]))
+    // Most often, there is nothing to delete. Hashes of ended secrets go even when nothing can be published.
+    await publishInOrder(db, version).finally(() => queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db)])))
   } catch (error) {
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
 }
 
-/** @returns the ID of the publication, another one if it was merged; undefined if nothing was published. */
-async function publishOrEnd(db: Database, id: number, version: string | undefined): Promise<number | undefined> {
+async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
+  const due = await queryD1(selectDue(db))
+  let mergedPlans = 0
+  let isOneLeft = false
+  for (const { id, planCount } of due) {
+    const mayMerge = mergedPlans === 0 || mergedPlans + planCount <= maxMergedPlans
+    // What conflicts may fit after the one that is left.
+    const result = await publishOrEnd(db, id, { mayMerge, mayEnd: !isOneLeft }, version)
+    // Others may have been merged, at least in part.
+    if (result !== 'published') mergedPlans += planCount
+    isOneLeft ||= result === 'left'
+  }
+  if (due.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)
+}
+
+/** @returns `left` when the next run tries it again. */
+async function publishOrEnd(
+  db: Database,
+  id: number,
+  { mayMerge, mayEnd }: { mayMerge: boolean; mayEnd: boolean },
+  version: string | undefined,
+): Promise<'published' | 'merged' | 'ended' | 'left'> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
-    const outcome = await queryD1(publishPending(db, decision, 'due'), publishDeadlineMs)
+    const outcome = await queryD1(publishPending(db, decision, 'due', mayMerge), publishDeadlineMs)
     if (outcome.kind === 'published') {
       log('info', { event: 'publication_published', id: outcome.publicationId, revision: outcome.revision, version })
-      return outcome.publicationId
+      return outcome.publicationId === id ? 'published' : 'merged'
     }
-    // Otherwise another run published it, an operator cancelled it, or the next run merges it.
-    if (outcome.kind === 'conflict') {
+    // Another run published it, or an operator cancelled it.
+    if (outcome.kind === 'unavailable') return 'ended'
+    if (outcome.kind === 'conflict' && mayEnd) {
       const isEnded = await queryD1(endAsConflicted(db, decision, outcome.reason))
       if (isEnded) log('error', { event: 'publication_conflicted', id, reason: outcome.reason, version })
+      return 'ended'
     }
   } catch (error) {
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })
   }
-  return undefined
+  return 'left'
 }

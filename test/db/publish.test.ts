@@ -202,7 +202,7 @@ test('publishes once, at its time, and never after it has ended', async () => {
   const ending = { actor: 'test', note: null }
   for (const conflict of [undefined, 'a plan was changed']) {
     const due = await stagePending(put(makePlan({ id: 2 })), 'scheduled', { dueAt: past })
-    expect(await selectDue(db)).toEqual([due])
+    expect(await selectDue(db)).toEqual([{ id: due, planCount: 1 }])
     // The second time, which the database runs by itself, says no.
     const decision = { publicationId: due, ...ending }
     const end = () => (conflict === undefined ? endAsCancelled(db, decision) : endAsConflicted(db, decision, conflict))

@@ -94,7 +94,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     const isTiny = random.chance(0.15)
     const { app, maps } = startApp(isTiny)
     // Ahead by less than 4 s: a lockdown allows for that.
-    const skewMs = random.pick([random.between(-300, 300), random.between(-20_000, 0), random.between(0, 3900)])
+    const skewMs = random.pick([random.between(-300, 300), random.between(-20_000, 0), random.between(0, 25_000)])
     const isolate: Isolate = {
       ...unmarked,
       name: `${path}-${++born}`,

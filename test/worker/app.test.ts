@@ -43,6 +43,14 @@ test.each(['/api', '/api/nothing', '//api/v3/partners/auth', '/API/v3/partners/a
   async (path) => expectRefusal(await send(path, { headers: { Accept: 'text/html' } }), 404, 'not_found'),
 )
 
+test('returns JSON to a program that prefers it to HTML', async () => {
+  await expectRefusal(
+    await send('/nothing', { headers: { Accept: 'application/json, text/html;q=0.1' } }),
+    404,
+    'not_found',
+  )
+})
+
 describe('over plain HTTP', () => {
   test.each([
     ['POST', 'http://catalog.example.com', tokenPath],

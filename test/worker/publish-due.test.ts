@@ -121,7 +121,7 @@ test('a publication that conflicts changes nothing, is logged as an error, and s
   expect(await logOf(runSchedule)).toEqual([])
 })
 
-test('merges a publication with what others changed since, and the others of this run wait for the next one', async () => {
+test('merges a publication with what others changed since, and goes on with the others', async () => {
   await seedPlans(makePlan({ id: 1, name: 'Old' }), makePlan({ id: 2, name: 'Old' }))
   const approved = { needsApproval: true }
   const merging = await schedule(makePlan({ id: 1, name: 'Scheduled' }), future, 'waiting', approved)
@@ -133,7 +133,7 @@ test('merges a publication with what others changed since, and the others of thi
   const merged = await selectLatest(db, merging)
   expect(line).toEqual({ level: 'info', event: 'publication_published', id: merged?.id, revision: merged?.revision })
   expect(await readState(merging)).toBe('replaced')
-  expect(await readState(other)).toBe('scheduled')
+  expect(await readState(other)).toBe('published')
   const { documents } = await selectPlanList(env.DB, 'UG', {})
   expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Theirs' }])
   expect(merged).toMatchObject({
@@ -142,7 +142,43 @@ test('merges a publication with what others changed since, and the others of thi
     approvedNote: 'Fine.',
     decidedBy: 'schedule',
   })
-  expect(await logOf(runSchedule)).toEqual([await published(other)])
+})
+
+test('merges many small publications in one run', async () => {
+  const plans = Array.from({ length: 20 }, (_, index) => makePlan({ id: index + 1 }))
+  await seedPlans(...plans)
+  const closed = { isInvestable: false, nonInvestableNote: 'Closed.' }
+  const ids = await Promise.all(plans.map((plan) => schedule({ ...plan, ...closed }, past)))
+  await seedPlans(...plans.map((plan) => ({ ...plan, performance1: 7.5 })))
+  await logOf(runSchedule)
+  expect(new Set(await Promise.all(ids.map(readState)))).toEqual(new Set(['replaced']))
+})
+
+test('merges no more plans in one run than fit into its CPU limit, also when the last step fails', async () => {
+  const plans = [1, 2, 3].map((id) => makePlan({ id }))
+  await seedPlans(...plans)
+  const ids = await Promise.all(plans.map((plan) => schedule({ ...plan, name: 'New' }, past)))
+  await seedPlans(...plans.map((plan) => ({ ...plan, hint: 'Theirs' })))
+  let merges = 0
+  const failing = interceptD1(env.DB, (call, { sql, params }) => {
+    if (/insert into "publications" .*"replaces_id"/.test(sql)) merges++
+    const isLastStep = sql.includes("'published', 'replaced'") && !ids.some((id) => params.includes(id))
+    return isLastStep ? d1Down(call) : call()
+  })
+  await env.DB.prepare('update publications set plan_count = 6000 where state = ?').bind('scheduled').run()
+  await logOf(() => runSchedule({ ...env, DB: failing }))
+  expect(merges).toBe(1)
+})
+
+test('when storage fails for one publication, a later one that needs it does not end as conflicted', async () => {
+  const { identifier } = makePlan({ id: 1 })
+  await seedPlans(makePlan({ id: 1 }), makePlan({ id: 9 }))
+  const first = await stageChanges(db, [{ planId: 1, after: null }], { dueAt: past })
+  await releasePublication(db, first, 'scheduled')
+  const second = await schedule(makePlan({ id: 2, identifier }), past + 60)
+  await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(first, 'published') }))
+  expect(await readState(second)).toBe('scheduled')
+  expect(await logOf(runSchedule)).toEqual([await published(first), await published(second)])
 })
 
 test('tries a merge again in the next run when another publication came between', async () => {
@@ -265,18 +301,25 @@ test('a publication that an operator cancels or publishes during the run is left
   expect(await readState(approved)).toBe('published')
 })
 
-test('takes hashes from rows of partners that are not the newest, also when a command did not', async () => {
-  const partner = await seedPartner()
-  await env.DB.prepare(
-    `insert into change_record (changed_at, actor, command, kind, request_id, partner, name, country, client_id, created_at, secrets)
+test.each(['in a run', 'when the schedule fails'])(
+  'takes hashes from rows of partners that are not the newest: %s',
+  async (when) => {
+    const partner = await seedPartner()
+    await env.DB.prepare(
+      `insert into change_record (changed_at, actor, command, kind, request_id, partner, name, country, client_id, created_at, secrets)
      select changed_at, actor, command, 'set', 'another', partner, name, country, client_id, created_at, secrets from change_record`,
-  ).run()
-  const countHashes = () => env.DB.prepare('select count(secrets) as count from change_record').first('count')
-  expect(await countHashes()).toBe(2)
-  expect(await logOf(runSchedule)).toEqual([])
-  expect(await countHashes()).toBe(1)
-  expect((await requestToken(basic(partner.clientId, partner.clientSecret))).status).toBe(200)
-})
+    ).run()
+    const countHashes = () => env.DB.prepare('select count(secrets) as count from change_record').first('count')
+    expect(await countHashes()).toBe(2)
+    const isFailing = when === 'when the schedule fails'
+    const DB = interceptD1(env.DB, (call, { sql }) =>
+      isFailing && /order by .*"due_at"/.test(sql) ? d1Down(call) : call(),
+    )
+    expect(await logOf(() => runSchedule({ ...env, DB }))).toHaveLength(isFailing ? 1 : 0)
+    expect(await countHashes()).toBe(1)
+    expect((await requestToken(basic(partner.clientId, partner.clientSecret))).status).toBe(200)
+  },
+)
 
 /** A database that fails to publish or to end a publication. */
 function failUpdatesOf(id: number, state: 'published' | 'conflicted'): D1Database {

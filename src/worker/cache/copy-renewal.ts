@@ -14,7 +14,12 @@ export function letResponseGo(): Promise<void> {
 export interface Copied {
   /** Unix milliseconds: the time of the copy that this isolate last saw in KV or wrote. 0 for none, undefined if it may not be stored. */
   storedAtMs: number | undefined
+  /** Unix milliseconds: when a renewal began that has not ended. */
+  renewingSinceMs?: number | undefined
 }
+
+/** Cloudflare ends work after a response at this age: an older renewal was cancelled. */
+const waitUntilMs = 30_000
 
 /** Whether a copy of this time need not be renewed. */
 export function isRecentCopy(timeMs: number, nowMs: number): boolean {
@@ -33,16 +38,24 @@ export function renewCopy(
   readTime: () => Promise<number>,
   write: () => Promise<number | undefined>,
 ): void {
-  if (held.storedAtMs === undefined || isRecentCopy(held.storedAtMs, nowMs)) return
-  // Only one request renews it.
-  held.storedAtMs = nowMs
+  const { storedAtMs: knownAtMs, renewingSinceMs } = held
+  if (knownAtMs === undefined) return
+  const isDone =
+    renewingSinceMs === undefined
+      ? isRecentCopy(knownAtMs, nowMs)
+      : // Only one request renews it: of two writes, the earlier one could win.
+        computeAgeMs(renewingSinceMs, nowMs) <= waitUntilMs
+  if (isDone) return
+  held.renewingSinceMs = held.storedAtMs = nowMs
   waitUntil(renew())
 
   async function renew(): Promise<void> {
     await letResponseGo()
     const storedAtMs = await readTime()
     const writtenAtMs = isRecentCopy(storedAtMs, nowMs) ? storedAtMs : await write().catch(warnOfFailure)
-    held.storedAtMs = writtenAtMs ?? nowMs - kvRewriteMs + kvRetryMs
+    held.renewingSinceMs = undefined
+    // Otherwise, what is held changed meanwhile, and must be renewed again.
+    if (held.storedAtMs === nowMs) held.storedAtMs = writtenAtMs ?? nowMs - kvRewriteMs + kvRetryMs
   }
 
   function warnOfFailure(error: unknown): undefined {

@@ -12,6 +12,8 @@ import { createSharedWork } from './shared-work.ts'
 export interface ClientCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
+  /** The newest change of this partner. A command that made it has deleted KV's copy. */
+  partnerChangeId: number | null
   /** The newest change of any partner at that moment. Any answer with the same one confirms the check. */
   change: NewestChange
   /** Unix milliseconds at which D1 was asked for the partner's row. */
@@ -34,12 +36,13 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
-  function createCheck({ partner, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
+  function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
     // A late answer: another one has a newer change, or the database was restored meanwhile.
     const change = changeId === newest.id ? newest : { id: changeId, confirmedAtMs: readAtMs }
     return {
       partner,
+      partnerChangeId,
       change,
       readAtMs,
       get checkedAtMs() {
@@ -52,7 +55,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   function remember(clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
-    if (!isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
+    const isSame =
+      client.check?.partnerChangeId === check.partnerChangeId && isSamePartner(client.check?.partner, check.partner)
+    if (!isSame) client.storedAtMs = 0
     client.check = check
     if ((client.stored?.endedAtMs ?? 0) <= computeAsOfMs(check.readAtMs)) client.stored = undefined
     clients.set(clientId, client)

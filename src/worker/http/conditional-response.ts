@@ -8,6 +8,8 @@ const sliceBytes = 64 * 1024
 
 /** A client that reads nothing for this long is disconnected, because its body stays in memory. */
 const stallMs = 30_000
+/** A client that reads more slowly on the whole is disconnected, too. */
+const minBytesPerMs = 32
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
@@ -73,9 +75,11 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
 }
 
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
+  const endsAtMs = Date.now() + stallMs + bytes.byteLength / minBytesPerMs
   try {
     for (let start = 0; start < bytes.byteLength; start += sliceBytes) {
-      await withDeadline(writer.write(bytes.subarray(start, start + sliceBytes)), stallMs, 'The reader')
+      const deadlineMs = Math.min(stallMs, endsAtMs - Date.now())
+      await withDeadline(writer.write(bytes.subarray(start, start + sliceBytes)), deadlineMs, 'The reader')
     }
     await writer.close()
   } catch (error) {

@@ -12,8 +12,8 @@ export function isApiPath(path: string): boolean {
 export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
   const refusal = new ApiError('not_found')
   c.set('refusal', refusal)
-  // Browsers name this type. HTTP libraries send */*, or JSON.
-  const isBrowser = /text\/html/i.test(c.req.header('Accept') ?? '')
+  // Browsers name this type first. HTTP libraries send */*, or JSON.
+  const isBrowser = /^text\/html/i.test(c.req.header('Accept') ?? '')
   if (isApiPath(c.req.path) || !isBrowser) return refusal.toResponse(c)
   const { body, headers } = await c.env.ASSETS.fetch(new URL('/404', c.req.url))
   const page = new Response(body, { status: 404, headers })

@@ -43,7 +43,7 @@ test('every environment has the settings of the top level', () => {
   for (const env of environments) expect(readComparable(env)).toEqual(local)
   expect(local).toMatchObject({
     triggers: { crons: ['* * * * *'] },
-    limits: { cpu_ms: 3500 },
+    limits: { cpu_ms: 8000 },
     d1_databases: [{ binding: 'DB' }],
     kv_namespaces: [{ binding: 'CATALOG_CACHE' }],
     version_metadata: { binding: 'VERSION' },

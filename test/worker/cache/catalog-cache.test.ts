@@ -28,6 +28,8 @@ let db: {
   /** Other partners, by client ID. */
   others: Record<string, PartnerAccess>
   changeId: number
+  /** The newest change of `partner`. */
+  partnerChangeId: number
   revision: number
   text: string
   isEmpty: boolean
@@ -54,6 +56,7 @@ beforeEach(() => {
     partner: makePartner(),
     others: {},
     changeId: 1,
+    partnerChangeId: 1,
     revision: 7,
     text: 'first',
     isEmpty: false,
@@ -81,10 +84,10 @@ function startNewIsolate(): void {
 
 const session: CatalogSession = {
   checkPartner: async (id) => {
-    const { changeId, revision } = db
+    const { partnerChangeId, changeId, revision } = db
     const partner = db.others[id] ?? db.partner
     await answer('check')
-    return { partner, changeId, revision }
+    return { partner, partnerChangeId, changeId, revision }
   },
   loadList: async () => {
     const { text, isEmpty, revision } = db
@@ -135,15 +138,15 @@ function changeCatalog(text: string): void {
 }
 
 function changePartner(access: Partial<PartnerAccess>): void {
-  db.changeId++
+  db.partnerChangeId = ++db.changeId
   db.partner = makePartner(access)
 }
 
 /** A replica that lags behind from now on. */
 function copyDatabase(): CatalogSession {
-  const { partner, changeId, revision, text, isEmpty } = db
+  const { partner, partnerChangeId, changeId, revision, text, isEmpty } = db
   return {
-    checkPartner: async () => ({ partner, changeId, revision }),
+    checkPartner: async () => ({ partner, partnerChangeId, changeId, revision }),
     loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
   }
 }
@@ -823,9 +826,9 @@ describe('a sign-in', () => {
     startNewIsolate()
     const releases: (() => void)[] = []
     const checkPartner = async () => {
-      const { partner, changeId, revision } = db
+      const { partner, partnerChangeId, changeId, revision } = db
       await new Promise<void>((resolve) => void releases.push(resolve))
-      return { partner, changeId, revision }
+      return { partner, partnerChangeId, changeId, revision }
     }
     const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
     const older = readForSignIn(context, 'another-client')
@@ -843,6 +846,7 @@ describe('a sign-in', () => {
     const answers: ((answer: { partner: PartnerAccess; changeId: number }) => void)[] = []
     const checkPartner = async () => ({
       ...(await new Promise<Parameters<(typeof answers)[0]>[0]>((resolve) => void answers.push(resolve))),
+      partnerChangeId: 1,
       revision: 7,
     })
     const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
@@ -1373,6 +1377,59 @@ describe('one question for all partners of an isolate', () => {
     })
     expect((await request(11 * minute + 10 * second)).calls).toEqual(['check'])
     expect(await requestOf(otherId, 12 * minute)).toMatchObject({ calls: [], partner: { isSuspended: false } })
+  })
+
+  test('a copy that a command deleted is written again, though the partner looks the same', async () => {
+    await request(0)
+    changePartner({})
+    await env.CATALOG_CACHE.delete(getPartnerKey(clientId))
+    await request(90 * second)
+    await request(3 * minute)
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).not.toBeNull()
+  })
+
+  test('a slow write of an old copy does not outlast the suspension that came meanwhile', async () => {
+    let land = () => {}
+    let puts = 0
+    const kv = {
+      getWithMetadata: env.CATALOG_CACHE.getWithMetadata.bind(env.CATALOG_CACHE),
+      put: async (key: string, ...rest: [never, never]) => {
+        if (key === getPartnerKey(clientId) && nowMs > start + hour && ++puts === 1) {
+          await new Promise<void>((resolve) => (land = resolve))
+        }
+        return env.CATALOG_CACHE.put(key, ...rest)
+      },
+    } as never
+    await request(0)
+    await request(59 * minute + 10 * second)
+    nowMs = start + hour + second
+    await (await open({ kv })).readList(country, {})
+    await vi.waitFor(() => expect(puts).toBe(1))
+    changePartner({ isSuspended: true })
+    nowMs = start + hour + 12 * second
+    await open({ kv })
+    // Time for a second write.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    land()
+    await finishWork()
+    await request(hour + 3 * minute, {}, { kv })
+    startNewIsolate()
+    db.isDown = true
+    nowMs = start + hour + 4 * minute
+    expect((await open()).partner?.isSuspended).toBe(true)
+  })
+
+  test('a renewal that was cancelled is made again after half a minute', async () => {
+    nowMs = start
+    const cancelled = makeContext({
+      waitUntil: () => {},
+      kv: { getWithMetadata: () => new Promise(() => {}) } as never,
+    })
+    await openCatalog(cancelled, { clientId, countryHint: undefined, filter: {} })
+    await request(20 * second)
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).toBeNull()
+    await request(31 * second)
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).not.toBeNull()
   })
 
   test('the copy of a partner that only others confirm is renewed after an hour, by its own row', async () => {

@@ -294,6 +294,19 @@ describe('readers of large lists', () => {
     // Its list no longer counts.
     expect(respond(get, makeBody(), {}).status).toBe(200)
   })
+
+  test('lose their connection when they take little for long', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    const { body } = createRespondConditionally(bytes)(get, { body: new Uint8Array(1e6), etag: '"x"' }, {})
+    const reader = body?.getReader({ mode: 'byob' })
+    const readSlowly = async () => {
+      for (let slice = 0; slice < 10; slice++) {
+        await reader?.readAtLeast(65_536, new Uint8Array(65_536))
+        await vi.advanceTimersByTimeAsync(29_000)
+      }
+    }
+    await expect(readSlowly()).rejects.toThrow('Network connection lost')
+  })
 })
 
 describe('a request without a valid token', () => {

@@ -171,7 +171,7 @@ test('end-tokens sets the time from which tokens are valid to after now, and eac
   let first = 0
   expect(await keepsCopy(async () => void (first = await end()))).toBe(false)
   expect(first).toBeGreaterThan(startedAt)
-  expect(first).toBeLessThanOrEqual((await readSeconds()) + 5)
+  expect(first).toBeLessThanOrEqual((await readSeconds()) + 30)
   // Tokens of this second are issued as of `first`: another leak in it needs a later time.
   expect(await end()).toBeGreaterThan(first)
   await setRows('tokens_valid_from = unixepoch() + 1000')

@@ -254,7 +254,7 @@ const makeDue = () => env.DB.prepare('update publications set due_at = 60 where 
 
 async function runSchedule(): Promise<void> {
   await makeDue()
-  for (const publicationId of await selectDue(store.db)) {
+  for (const { id: publicationId } of await selectDue(store.db)) {
     const decision = { publicationId, actor: 'schedule', note: null }
     const outcome = await publishPending(store.db, decision, 'due')
     if (outcome.kind === 'conflict') await endAsConflicted(store.db, decision, outcome.reason)
