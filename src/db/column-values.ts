@@ -3,8 +3,11 @@
 import { getTableColumns, isSQLWrapper, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
+/** A column whose values have a type. */
+type ColumnOf<Value> = SQLiteColumn & { _: { data: Value } }
+
 /** Values by the names of the columns in the schema. A literal without a spread must not have other names. */
-type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | SQLiteColumn }
+export type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | ColumnOf<Row[Name]> }
 
 export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>
 

@@ -1,9 +1,8 @@
 // Writes a publication and its plans, without any effect. For the command line and for the Worker's schedule.
 import { and, eq, lt, sql, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { selectValues } from './column-values.ts'
+import { selectValues, type ColumnValues } from './column-values.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
 import type { Version } from './plan-queries.ts'
@@ -77,7 +76,7 @@ export async function stageVersions(
  */
 export function insertVersions(
   id: number,
-  plan: Record<'planId' | 'document' | 'viewableIn', SQL | SQLiteColumn>,
+  plan: Pick<ColumnValues<typeof planVersions.$inferInsert>, 'planId' | 'document' | 'viewableIn'>,
   source: SQL,
 ): SQL {
   const isStaging = and(eq(publications.id, id), eq(publications.state, 'staging'))
