@@ -120,7 +120,7 @@ const rows: Row[] = [
   { in: 'src/ops/core/publications', may: [...belowCore, ...rooms('record', 'file-formats', 'differences')] },
   {
     in: 'src/ops/core/catalog',
-    may: [...belowCore, ...rooms('file-formats', 'differences', 'publications')],
+    may: [...belowCore, ...rooms('file-formats', 'differences', 'plan-rules', 'publications')],
     packages: ['node:path'],
   },
   { in: 'src/ops/core/partners', may: [...belowCore, ...rooms('record')] },

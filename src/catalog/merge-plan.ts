@@ -21,7 +21,8 @@ export interface PlanMerge<Plan> {
 
 /**
  * Merges its own changes of a plan with those that others made since. An object is one value. A list is a set, whose items are
- * merged each. `isInvestable` follows `nonInvestableNote`. A plan with another identifier is another plan.
+ * merged each. `isInvestable` follows `nonInvestableNote`. A plan with another identifier is another plan. A new
+ * return of one side and a new date of the other conflict, because the return may be of the month before.
  * @param base what both began with. Null is a plan that doesn't exist.
  */
 export function mergePlan<Plan extends PlainPlan>(
@@ -36,6 +37,9 @@ export function mergePlan<Plan extends PlainPlan>(
   if (own === null || current === null || isOther(base) || isOther(current)) {
     return { plan: own, conflicts: [{ identifier, field: undefined, own, current }] }
   }
+  /** 1: only its own value is new. -1: only that of others. */
+  const findSide = (field: string) =>
+    Number(isSameJson(current[field], base?.[field])) - Number(isSameJson(own[field], base?.[field]))
   const conflicts: FieldConflict[] = []
   const merged: Record<string, unknown> = {}
   for (const field of Object.keys({ ...own, ...current })) {
@@ -44,9 +48,10 @@ export function mergePlan<Plan extends PlainPlan>(
       merged[field] = mergeItems(Array.isArray(before) ? before : [], ours, theirs)
       continue
     }
-    const isKept = isSameJson(ours, before)
-    merged[field] = isKept ? theirs : ours
-    const isConflict = !isKept && !isSameJson(theirs, before) && !isSameJson(ours, theirs)
+    const side = findSide(field)
+    const isOfOtherMonth = /^performance\d/.test(field) && side * findSide('performanceDate') < 0
+    merged[field] = isSameJson(ours, before) && !isOfOtherMonth ? theirs : ours
+    const isConflict = side === 0 ? !isSameJson(ours, theirs) : isOfOtherMonth
     if (isConflict && field !== 'isInvestable') conflicts.push({ identifier, field, own: ours, current: theirs })
   }
   merged['isInvestable'] = merged['nonInvestableNote'] === null

@@ -7,6 +7,8 @@ const open = { isInvestable: true, nonInvestableNote: null }
 const soldOut = { isInvestable: false, nonInvestableNote: 'Sold out.' }
 const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
 const plan = (fields: PlainPlan = {}): PlainPlan => ({ identifier: 'gold', ...open, ...fields })
+const [october, november] = ['2026-10-30', '2026-11-25']
+const figures = (performance1: number, performanceDate = october) => ({ performance1, performanceDate })
 
 test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, merged: PlainPlan]>([
   ['different fields', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 1, b: 2 }, { a: 2, b: 2 }],
@@ -28,6 +30,13 @@ test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, m
     { c: bonds, a: 1 },
   ],
   ['a field that others added', { a: 1 }, { a: 2 }, { a: 1, added: 'x' }, { a: 2, added: 'x' }],
+  [
+    'figures of one month from both',
+    { ...figures(13.1), performance3: 11 },
+    { ...figures(13.4, november), performance3: 11 },
+    { ...figures(13.1, november), performance3: 12 },
+    { ...figures(13.4, november), performance3: 12 },
+  ],
   ['a field that it adds', { a: 1 }, { a: 1, added: 'x' }, { a: 2 }, { a: 2, added: 'x' }],
 ])('merges %s', (_, base, own, current, merged) => {
   expect(mergePlan(plan(base), plan(own), plan(current))).toEqual({ plan: plan(merged), conflicts: [] })
@@ -49,6 +58,20 @@ test.each<[field: string, base: PlainPlan, own: PlainPlan, current: PlainPlan]>(
   expect(conflicts).toEqual([{ identifier: 'gold', field, own: own[field], current: current[field] }])
   expect(found).toEqual({ ...plan(own), hint: 'New' })
 })
+
+test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan]>([
+  ['others correct', figures(13.1), figures(13.1, november), figures(13.3)],
+  ['it corrects', figures(13.1), figures(13.3), figures(13.1, november)],
+])(
+  'a return that %s while the other side has a new date is a conflict, for it may be of the month before',
+  (...sides) => {
+    const [, base, own, current] = sides
+    const { plan: found, conflicts } = mergePlan(plan(base), plan(own), plan(current))
+    const [ours, theirs] = [own['performance1'], current['performance1']]
+    expect(conflicts).toEqual([{ identifier: 'gold', field: 'performance1', own: ours, current: theirs }])
+    expect(found).toEqual(plan(figures(Number(ours), november)))
+  },
+)
 
 const [old, edited, later] = [plan({ a: 1 }), plan({ a: 2 }), plan({ a: 1, b: 2 })]
 const other = { ...edited, identifier: 'silver' }

@@ -20,6 +20,7 @@ import { selectChanges, selectPublications } from '../../../db/publication-queri
 import type { Store } from '../../store/store.ts'
 import { checkConsistency, makeDefectError } from '../differences/defects.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
+import { returns } from '../plan-rules/plan-findings.ts'
 import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -157,6 +158,8 @@ async function findAuthors(
 ): Promise<string[]> {
   const named = new Set(conflicts.map(({ identifier }) => identifier))
   const fields = new Set(conflicts.map(({ field }) => field))
+  // A return also conflicts with a new date.
+  if (returns.some((field) => fields.has(field))) fields.add('performanceDate')
   const planIds = plans.filter(({ identifier }) => named.has(identifier)).map(({ id }) => id)
   const isOfConflict = ({ before, after }: PlanChange) =>
     [...comparePlans(before, after).keys()].some((path) => fields.has(path.split('.')[0]))

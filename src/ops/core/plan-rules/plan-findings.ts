@@ -25,7 +25,7 @@ export function foldFindings(findings: readonly PlanFinding[]): PlanFinding[] {
   })
 }
 
-const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
+export const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
 
 /** Percent per year. */
 const plausibleReturn = { min: -50, max: 100 }

@@ -73,6 +73,26 @@ test('a field that both changed is refused with both values, and nothing is chan
   expect((await findPlan(store, 'cash')).name).toBe('Theirs')
 })
 
+test.each<[title: string, ours: Partial<CatalogPlan>, theirs: string[]]>([
+  [
+    'a new date, while others correct a return,',
+    { performance3: 12, performanceDate: '2026-11-25' },
+    ['performance1=13.3'],
+  ],
+  [
+    'a corrected return, while others give a new date,',
+    { performance1: 13.3 },
+    ['performance3=12', 'performanceDate=2026-11-25'],
+  ],
+])('a file with %s is refused, and names the author', async (_, ours, theirs) => {
+  const exported = await readCatalogFile(store)
+  await setFields(store, 'cash', theirs, request)
+  const [latest] = await listPublications(store, {})
+  const refused = prepareImport(store, { ...exported, plans: [{ ...cash, ...ours }] })
+  await expect(refused).rejects.toThrow(/^Plan "cash": performance1: /)
+  await expect(refused).rejects.toThrow(`(publication ${latest?.id})`)
+})
+
 test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   ['without a revision', { origin: undefined }, {}],
   ['that overwrites', {}, { isOverwriting: true }],
