@@ -1,11 +1,11 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
-import { abbreviate, nameSome } from '../../../abbreviate.ts'
+import { abbreviate, abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { comparePlans } from '../differences/plan-paths.ts'
+import { comparePlans, listChanges } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import {
@@ -207,8 +207,17 @@ async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: Cata
 
 function describeKept(file: Plans, merged: Plans): string[] {
   const mergedById = new Map(merged.map((plan) => [plan.id, plan]))
-  const kept = file.filter((plan) => !isSameJson(plan, mergedById.get(plan.id) ?? plan))
-  return kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]
+  const kept = file
+    .map((plan) => ({ plan, changes: listChanges(comparePlans(plan, mergedById.get(plan.id) ?? plan)) }))
+    .filter(({ changes }) => changes.length > 0)
+  const values = kept.flatMap(({ plan: { identifier }, changes }) =>
+    changes.map(([path, { from, to }]) => {
+      const [inFile, stays] = abbreviatePair(from, to)
+      return `${path} of ${identifier} ${stays} (file: ${inFile})`
+    }),
+  )
+  const which = `${countPlans(kept.length)} changed since the export, and these values stay`
+  return kept.length === 0 ? [] : [`${which}: ${nameSome(values)}.`]
 }
 
 function describeIgnored(columns: readonly string[]): string[] {

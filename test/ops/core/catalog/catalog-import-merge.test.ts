@@ -51,7 +51,13 @@ test('an edited export leaves a plan closed and another withdrawn that were so a
   await setViewable(store, 'gold', { countries: ['UG'], isViewable: false }, request)
   const { isMerged, changes, unchanged, notes, warnings } = await importFile(rename(exported, 'cash', 'Better cash'))
   expect({ isMerged, changes: changes.length, unchanged }).toEqual({ isMerged: true, changes: 1, unchanged: 1 })
-  expect({ notes, warnings }).toEqual({ notes: ['2 plans changed since the export: those values stay.'], warnings: [] })
+  const kept = [
+    'isInvestable of cash false (file: true)',
+    'nonInvestableNote of cash "Sold out." (file: null)',
+    'viewableIn.UG of gold nothing (file: true)',
+  ]
+  const note = `2 plans changed since the export, and these values stay: ${kept.join(', ')}.`
+  expect({ notes, warnings }).toEqual({ notes: [note], warnings: [] })
   expect(await listPlans(store)).toEqual([
     { ...cash, name: 'Better cash', isInvestable: false, nonInvestableNote: 'Sold out.' },
     { ...gold, viewableIn: [] },
