@@ -88,8 +88,10 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
 export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportChoice = {}): Promise<CatalogImport> {
   return prepareMerge(store, file, choice, (base, current) => {
     const baseIds = new Set(base?.map(({ id }) => id))
-    // Plans that were added after the export can be updated, too.
-    const known = base ? [...base, ...current.filter(({ id }) => !baseIds.has(id))] : current
+    const baseNames = new Set(base?.map(({ identifier }) => identifier))
+    // Plans that were added after the export can be updated, too, but a row of the export never means another plan.
+    const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseNames.has(identifier))
+    const known = base ? [...base, ...added] : current
     const { plans, defects } = applyPatches(file, known)
     if (defects.length > 0) throw makeDefectError(defects, nothingImported)
     return { base: base && known, plans }

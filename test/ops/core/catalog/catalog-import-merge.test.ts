@@ -209,6 +209,18 @@ describe('a partial update', () => {
     await expect(update(ours, exported)).rejects.toThrow('name: the file says "Ours"; the catalog says "Theirs".')
   })
 
+  test('never changes a plan that took over the identifier of another one after the export', async () => {
+    const exported = await readCatalogFile(store)
+    await importFile({ plans: [gold] }, { isPruning: true })
+    const successor = makePlan({ id: 9, identifier: 'cash', performance1: 9.9, performanceDate: '2026-11-20' })
+    await importPlans([successor])
+    const exportedRow = { identifier: 'cash', performance1: cash.performance1, performanceDate: cash.performanceDate }
+    await update([exportedRow, { identifier: 'gold', hint: 'Hi' }], exported)
+    expect(await listPlans(store)).toEqual([{ ...gold, hint: 'Hi' }, successor])
+    const edited = update([{ ...exportedRow, performance1: 12 }], exported)
+    await expect(edited).rejects.toThrow('Plan "cash": the file changes it; it was removed')
+  })
+
   test('is refused with every defect, and changes nothing', async () => {
     await expect(
       update([
