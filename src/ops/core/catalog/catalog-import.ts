@@ -20,6 +20,7 @@ import { selectChanges, selectPublications } from '../../../db/publication-queri
 import type { Store } from '../../store/store.ts'
 import { checkConsistency, makeDefectError } from '../differences/defects.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
+import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { returns } from '../plan-rules/plan-findings.ts'
 import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
@@ -85,8 +86,12 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
  * @throws UserError also for a defect of the file, when the catalog has no plan with an identifier, or a plan would become
  *   invalid.
  */
-export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportChoice = {}): Promise<CatalogImport> {
-  return prepareMerge(store, file, choice, (base, current) => {
+export async function prepareUpdate(
+  store: Store,
+  file: CatalogUpdate,
+  choice: ImportChoice = {},
+): Promise<CatalogImport> {
+  const prepared = await prepareMerge(store, file, choice, (base, current) => {
     const baseIds = new Set(base?.map(({ id }) => id))
     const baseNames = new Set(base?.map(({ identifier }) => identifier))
     // Plans that were added after the export can be updated, too, but a row of the export never means another plan.
@@ -96,6 +101,7 @@ export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportC
     if (defects.length > 0) throw makeDefectError(defects, nothingImported)
     return { base: base && known, plans }
   })
+  return { ...prepared, notes: [...(prepared.notes ?? []), ...findEmptyReturns(prepared.changes, file.patches)] }
 }
 
 type Plans = readonly CatalogPlan[]
@@ -138,7 +144,7 @@ async function prepareMerge(
     notes: [
       ...describeIgnored(ignored),
       ...(recorded ? describeKept(file, put) : []),
-      ...describeMissing(changes, untouched),
+      ...findForgottenMonths(changes, excludePlans(before, changes)),
     ],
   }
 }
@@ -184,8 +190,8 @@ function makeConflictError(conflicts: readonly FieldConflict[], authors: readonl
   ])
 }
 
-function excludePlans(catalog: Plans, merged: readonly MergedChange[]): CatalogPlan[] {
-  const concerned = new Set(merged.map(({ planId }) => planId))
+function excludePlans(catalog: Plans, changes: readonly PlanChange[]): CatalogPlan[] {
+  const concerned = new Set(changes.map(({ planId }) => planId))
   return catalog.filter(({ id }) => !concerned.has(id))
 }
 
@@ -225,21 +231,4 @@ function describeKept(file: Plans, merged: Plans): string[] {
 function describeIgnored(columns: readonly string[]): string[] {
   const names = nameSome(columns.map(abbreviate))
   return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
-}
-
-/** A row that was forgotten: in a file with the figures of a month, a listed plan with those of an earlier month. */
-function describeMissing(changes: readonly PlanChange[], others: Plans): string[] {
-  const dated = changes.flatMap(({ before, after }) =>
-    before && after && before.performanceDate < after.performanceDate ? after.performanceDate.slice(0, 7) : [],
-  )
-  const month = dated.toSorted().at(-1) ?? ''
-  const listed = others.filter(({ viewableIn }) => viewableIn.length > 0)
-  const older = listed.filter(({ performanceDate }) => performanceDate.slice(0, 7) < month)
-  if (older.length === 0) return []
-  const months = new Set(older.map(({ performanceDate }) => performanceDate.slice(0, 7)).toSorted())
-  const [is, have] = [listed.length === 1 ? 'plan is' : 'plans are', older.length === 1 ? 'has' : 'have']
-  const names = nameSome(older.map(({ identifier }) => identifier))
-  return [
-    `${listed.length} listed ${is} not in the file; ${older.length} of them ${have} figures from ${[...months].join(', ')}: ${names}.`,
-  ]
 }

@@ -99,11 +99,14 @@ export function findLostFigures(before: CatalogPlan, after: CatalogPlan): PlanFi
   return found
 }
 
+/** Whether a plan has a new return, while its date was forgotten. */
+export function isForgottenDate(changes: PlanChanges): boolean {
+  return !changes.has('performanceDate') && returns.some((field) => (changes.get(field)?.to ?? null) !== null)
+}
+
 /** Finds a month whose returns are new while its date was forgotten. */
 export function findForgottenDates(plans: readonly PlanChanges[]): string[] {
-  const forgotten = plans.filter(
-    (changes) => !changes.has('performanceDate') && returns.some((field) => (changes.get(field)?.to ?? null) !== null),
-  )
+  const forgotten = plans.filter(isForgottenDate)
   return plans.length >= minRedated && forgotten.length > plans.length / 2
     ? [`${forgotten.length} of ${plans.length} changed plans have new returns, but their earlier performanceDate.`]
     : []

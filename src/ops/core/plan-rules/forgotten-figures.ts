@@ -1,0 +1,53 @@
+// Finds what was forgotten in a file with the figures of a month: rows, dates and returns. Pure.
+import { nameSome } from '../../../abbreviate.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import type { PlanChange } from '../../../db/publication-queries.ts'
+import type { PlanPatch } from '../differences/plan-patch.ts'
+import { comparePlans } from '../differences/plan-paths.ts'
+import { isForgottenDate, returns } from './plan-findings.ts'
+
+const monthOf = ({ performanceDate }: CatalogPlan) => performanceDate.slice(0, 7)
+
+const name = (heading: string, names: readonly string[]) =>
+  names.length === 0 ? [] : [`${heading}: ${nameSome(names)}.`]
+
+/** Lists the plans with a new date, after the change. */
+function listRaised(changes: readonly PlanChange[]): CatalogPlan[] {
+  return changes.flatMap(({ before, after }) =>
+    before && after && before.performanceDate < after.performanceDate ? after : [],
+  )
+}
+
+/** Names plans with figures of an earlier month than the file brings. @param others the plans that don't change. */
+export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
+  const newest = listRaised(changes).map(monthOf).toSorted().at(-1) ?? ''
+  const changed = changes.filter(({ after }) => after !== null && monthOf(after) < newest)
+  const undated = changed.filter(({ before, after }) => before && isForgottenDate(comparePlans(before, after)))
+  const kept = changed.filter((change) => !undated.includes(change)).flatMap(({ after }) => after ?? [])
+  const older = [...others, ...kept].filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < newest)
+  const months = [...new Set(older.map(monthOf))].toSorted().join(', ')
+  return [
+    ...name(
+      `Listed plans that still have figures from ${months}`,
+      older.map(({ identifier }) => identifier),
+    ),
+    ...name(
+      'Plans with new returns, but their earlier performanceDate',
+      undated.flatMap(({ after }) => after?.identifier ?? []),
+    ),
+  ]
+}
+
+/** Names plans with returns that keep their value beside a new date, because the file has none for them. */
+export function findEmptyReturns(
+  changes: readonly PlanChange[],
+  patches: readonly Pick<PlanPatch, 'identifier' | 'fields'>[],
+): string[] {
+  const fieldsByPlan = new Map(patches.map(({ identifier, fields }) => [identifier, fields]))
+  const plans = listRaised(changes).flatMap((plan) => {
+    const fields = fieldsByPlan.get(plan.identifier) ?? {}
+    const empty = returns.filter((field) => plan[field] !== null && !(field in fields))
+    return empty.length === 0 ? [] : `${plan.identifier} (${empty.join(', ')})`
+  })
+  return name('Returns that get a new performanceDate, but no value from the file', plans)
+}

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
+import { findEmptyReturns, findForgottenMonths } from '../../../../src/ops/core/plan-rules/forgotten-figures.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+
+const november = { performance1: 13.4, performanceDate: '2026-11-25' }
+const change = (id: number, edit: Partial<CatalogPlan>, before = makePlan({ id })) => ({
+  planId: id,
+  before,
+  after: { ...before, ...edit },
+})
+const other = makePlan({ id: 9 })
+
+test.each<[title: string, edits: Partial<CatalogPlan>[], others: CatalogPlan[], named: string[]]>([
+  ['a plan that does not change', [november], [other], ['2026-10: plan-9']],
+  ['a changed plan without new returns', [november, { hint: 'New' }], [], ['2026-10: plan-2']],
+  ['a changed plan with new returns', [november, { performance3: 12 }], [], ['performanceDate: plan-2']],
+  [
+    'a few, and a count of the others',
+    [november],
+    [2, 3, 4, 5].map((id) => makePlan({ id })),
+    ['2026-10: plan-2, plan-3, plan-4 and 1 more'],
+  ],
+  ['no plan of the same month', [november], [{ ...other, performanceDate: '2026-11-01' }], []],
+  ['no correction of that month', [november, { performance1: 13, performanceDate: '2026-11-01' }], [], []],
+  ['no plan on no list', [november], [{ ...other, viewableIn: [] }], []],
+  ['nothing while no date is raised', [{ performance1: 13 }], [other], []],
+])('once a date is raised, names %s', (_, edits, others, named) => {
+  const changes = edits.map((edit, index) => change(index + 1, edit))
+  const notes = findForgottenMonths(changes, others)
+  expect(notes).toEqual(named.map((end) => expect.stringMatching(`${end}\\.$`)))
+})
+
+test.each<[title: string, fields: Partial<CatalogPlan>, named: string[]]>([
+  ['each return without a value in the file', november, ['plan-1 (performance3, performance5, performance10).']],
+  ['no return that the file confirms', { ...november, performance3: 11.9, performance5: 10.6, performance10: 9.9 }, []],
+  ['none while the date stays', { performance1: 13.4 }, []],
+])('beside a new date, names %s', (_, fields, named) => {
+  const notes = findEmptyReturns([change(1, fields)], [{ identifier: 'plan-1', fields }])
+  expect(notes).toEqual(named.map((end) => expect.stringContaining(end)))
+})
+
+test('a return that the plan never had is not named', () => {
+  const young = makePlan({ id: 1, performance3: null, performance5: null, performance10: null })
+  expect(findEmptyReturns([change(1, november, young)], [{ identifier: 'plan-1', fields: november }])).toEqual([])
+})
