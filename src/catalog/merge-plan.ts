@@ -37,9 +37,13 @@ export function mergePlan<Plan extends PlainPlan>(
   if (own === null || current === null || isOther(base) || isOther(current)) {
     return { plan: own, conflicts: [{ identifier, field: undefined, own, current }] }
   }
-  /** 1: only its own value is new. -1: only that of others. */
-  const findSide = (field: string) =>
-    Number(isSameJson(current[field], base?.[field])) - Number(isSameJson(own[field], base?.[field]))
+  /** Who alone changed a field. */
+  const findSide = (field: string) => {
+    const isOwn = !isSameJson(own[field], base?.[field])
+    const isTheirs = !isSameJson(current[field], base?.[field])
+    return isOwn === isTheirs ? undefined : isOwn ? 'own' : 'others'
+  }
+  const sideOfDate = findSide('performanceDate')
   const conflicts: FieldConflict[] = []
   const merged: Record<string, unknown> = {}
   for (const field of Object.keys({ ...own, ...current })) {
@@ -49,9 +53,9 @@ export function mergePlan<Plan extends PlainPlan>(
       continue
     }
     const side = findSide(field)
-    const isOfOtherMonth = /^performance\d/.test(field) && side * findSide('performanceDate') < 0
+    const isOfOtherMonth = /^performance\d/.test(field) && side && sideOfDate && side !== sideOfDate
     merged[field] = isSameJson(ours, before) && !isOfOtherMonth ? theirs : ours
-    const isConflict = side === 0 ? !isSameJson(ours, theirs) : isOfOtherMonth
+    const isConflict = isOfOtherMonth || (!side && !isSameJson(ours, theirs))
     if (isConflict && field !== 'isInvestable') conflicts.push({ identifier, field, own: ours, current: theirs })
   }
   merged['isInvestable'] = merged['nonInvestableNote'] === null
