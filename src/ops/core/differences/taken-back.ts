@@ -7,14 +7,13 @@ import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import {
   selectChanges,
+  selectChangesOf,
   selectPublications,
   type PlanChange,
   type PublicationRow,
 } from '../../../db/publication-queries.ts'
 
 const recentSeconds = 30 * 86_400
-/** Each is read by a query of its own. */
-const maxPublications = 30
 
 /**
  * Names the publications of the last 30 days whose values are lost, if a change brings back values from before them.
@@ -24,11 +23,13 @@ export async function findTakenBack(db: OperatorDatabase, changes: readonly Plan
   const planIds = changes.map(({ planId }) => planId)
   const since = (await selectNowSeconds(db)) - recentSeconds
   const recent = await selectPublications(db, { planIds, since, states: ['published'] })
-  const log: RecentChange[] = []
-  for (const { id, actor } of recent.slice(0, maxPublications)) {
-    for (const change of await selectChanges(db, id, planIds)) log.push({ ...change, by: `${id} by ${actor}` })
-  }
-  const lost = new Set(changes.flatMap((change) => listLost(change, log)))
+  const ids = recent.map(({ id }) => id)
+  const changesById = await selectChangesOf(db, ids, planIds)
+  const log = recent.flatMap(({ id, actor }): RecentChange[] =>
+    (changesById.get(id) ?? []).map((change) => Object.assign(change, { by: `${id} by ${actor}` })),
+  )
+  const logByPlan = Map.groupBy(log, ({ planId }) => planId)
+  const lost = new Set(changes.flatMap((change) => listLost(change, logByPlan.get(change.planId) ?? [])))
   // The latest first.
   const named = log.filter((entry) => lost.has(entry))
   const authors = new Set(named.map(({ by }) => by))
@@ -42,10 +43,9 @@ interface RecentChange extends PlanChange {
   by: string
 }
 
-/** Lists the changes that made the values that are lost. @param log the latest first. */
+/** Lists the changes that made the values that are lost. @param log of the plan, the latest first. */
 function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChange[] {
-  const ofPlan = log.filter(({ planId }) => planId === change.planId)
-  const compared = ofPlan.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
+  const compared = log.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
     const ofPath = compared.filter(({ paths }) => paths.has(path))
     const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))

@@ -136,6 +136,16 @@ test('what an old file takes back is named by who made the values of now', async
   expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}): cash.`)
 })
 
+test('an old file takes back what was changed many publications ago, and the latest of them are named first', async () => {
+  const { plans } = await readCatalogFile(store)
+  await setFields(store, 'cash', ['performance1=12.9'], request)
+  const [fix] = await listPublications(store, {})
+  for (let days = 1; days <= 31; days++) await setFields(store, 'gold', [`lockInPeriod=${days}`], request)
+  const [latest] = await listPublications(store, {})
+  const { warnings } = await prepareImport(store, { plans })
+  expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}, ${fix?.id} by ${fix?.actor}): gold, cash.`)
+})
+
 test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
   const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
   await publishPlans(store.db, [newer(cash), newer(gold)])
