@@ -1,16 +1,21 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
-import { nameSome } from '../../../abbreviate.ts'
-import { isSameJson, nameConflicts } from '../../../catalog/merge-plan.ts'
+import { abbreviate, nameSome } from '../../../abbreviate.ts'
+import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
-import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import {
+  selectChangesOf,
+  selectPublications,
+  type PlanChange,
+  type PublicationRow,
+} from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
 import { findConflicts } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
-import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
+import { applyChanges, mergeChanges, type MergedChange } from '../differences/catalog-merge.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
@@ -62,55 +67,79 @@ async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  const changed = applyChanges([], changes)
   const planIds = changes.map(({ planId }) => planId)
   const pending = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
   const ids = pending.map(({ id }) => id)
   const changesById = await selectChangesOf(db, ids, planIds)
   const known = await findConflicts(db, ids)
-  return pending.flatMap(({ id, actor, dueAt, planCount }) => {
-    // The log shows a publication that already conflicts.
-    if (known.has(id)) return []
-    const others = changesById.get(id) ?? []
-    const conflicts = mergeChanges(changed, others).flatMap((merge) => merge.conflicts)
-    if (conflicts.length > 0) {
-      const which = `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}.`
-      const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
-      return `${which} The later one of both will conflict, and none of its plans will change: ${counts}.`
-    }
-    const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
-    const same = nameAlike(changes, others, isMadeBy)
-    if (same !== '') {
-      const which = `Publication ${id} by ${actor} already makes the same change of ${same}, ${when}.`
-      return `${which} To cancel or undo this one does not stop that one.`
-    }
-    const listed = nameAlike(changes, others, (own, other) => changesLists(own) && changesLists(other))
-    return listed === '' ? [] : `Publication ${id} by ${actor} will also change the countries of ${listed}, ${when}.`
+  const now = applyChanges(changes.flatMap(({ before }) => before ?? []), [])
+  const next = applyChanges(now.values(), changes)
+  return pending.flatMap((publication) => {
+    const others = changesById.get(publication.id) ?? []
+    const merged = mergeChanges(next, others)
+    // The log shows a publication that already conflicts. This change may end the conflict.
+    const isFreed = hasConflict(mergeChanges(now, others)) && !hasConflict(merged)
+    return known.has(publication.id) && !isFreed ? [] : describePending(publication, changes, others, merged)
   })
 }
 
-/** Names the plans that both change, if their changes are alike. */
-function nameAlike(
+function hasConflict(merged: readonly MergedChange[]): boolean {
+  return merged.some(({ conflicts }) => conflicts.length > 0)
+}
+
+/** @param merged what the publication will change after this change. */
+function describePending(
+  { id, actor, dueAt, planCount }: PublicationRow,
   changes: readonly PlanChange[],
   others: readonly PlanChange[],
-  areAlike: (own: PlanChange, other: PlanChange) => boolean,
-): string {
-  const othersById = new Map(others.map((other) => [other.planId, other]))
-  const alike = changes.filter((own) => {
-    const other = othersById.get(own.planId)
-    return other !== undefined && areAlike(own, other)
+  merged: readonly MergedChange[],
+): string[] {
+  if (hasConflict(merged)) {
+    const names = nameConflicts(merged.flatMap(({ conflicts }) => conflicts))
+    const which = `The pending publication ${id} by ${actor} changes the same: ${names}.`
+    const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
+    return [`${which} The later one of both will conflict, and none of its plans will change: ${counts}.`]
+  }
+  const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+  const same = nameSame(changes, others)
+  if (same !== '') {
+    const which = `Publication ${id} by ${actor} already makes the same change of ${same}, ${when}.`
+    return [`${which} To cancel or undo this one does not stop that one.`]
+  }
+  const replaced = nameSome(listReplaced(changes, merged))
+  return replaced === '' ? [] : [`Publication ${id} by ${actor} will ${replaced}, ${when}.`]
+}
+
+/** Lists what a pending publication makes of the fields that this change gives a value: `set hint of gold to "New"`. */
+function listReplaced(changes: readonly PlanChange[], merged: readonly MergedChange[]): string[] {
+  const ownById = new Map(changes.map((own) => [own.planId, own]))
+  return merged.flatMap(({ planId, before, after }) => {
+    if (!before || !after) return before || after ? `${before ? 'remove' : 'add'} ${(before ?? after)?.identifier}` : []
+    const [ours, theirs] = [listFields(ownById.get(planId)), listFields({ before, after })]
+    return Object.entries(after)
+      .filter(([field]) => ours.has(field) && theirs.has(field) && field !== 'isInvestable')
+      .map(([field, value]) => `set ${field} of ${after.identifier} to ${abbreviate(value)}`)
   })
-  return nameSome(alike.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
+}
+
+function listFields({ before = null, after = null }: Partial<PlanChange> = {}): Set<string | undefined> {
+  return new Set([...comparePlans(before, after).keys()].map((path) => path.split('.')[0]))
+}
+
+/** Names the plans of which a pending publication makes the same change. */
+function nameSame(changes: readonly PlanChange[], others: readonly PlanChange[]): string {
+  const othersById = new Map(others.map((other) => [other.planId, other]))
+  const same = changes.filter((own) => {
+    const other = othersById.get(own.planId)
+    return other !== undefined && isMadeBy(own, other)
+  })
+  return nameSome(same.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
 }
 
 /** Whether another change of the plan includes this one. */
 function isMadeBy(own: PlanChange, other: PlanChange): boolean {
   const made = comparePlans(other.before, other.after)
   return [...comparePlans(own.before, own.after)].every(([path, { to }]) => made.has(path) && made.get(path)?.to === to)
-}
-
-function changesLists({ before, after }: PlanChange): boolean {
-  return !isSameJson(before?.viewableIn ?? [], after?.viewableIn ?? [])
 }
 
 export interface DoubtInput {

@@ -180,6 +180,25 @@ describe('a change that a pending publication will conflict with', () => {
     const willConflict = 'others changed nonInvestableNote of cash'
     expect(await listPublications(store, { states: pendingStates })).toMatchObject([{ id, willConflict }])
   })
+
+  test('is named when the pending one replaces it without a conflict, or would again', async () => {
+    const { publication } = await setFields(store, 'cash', ['performance1=13.7'], request)
+    const change = await prepareUndo(store, publication?.id ?? 0)
+    const scheduled = await publishChange(store, change, { ...request, dueAt: nextMinute() })
+    expect(await readWarnings('cash', { performance1: 13.8 })).toEqual([
+      expect.stringContaining('none of its plans will change'),
+    ])
+    await undo(publication?.id ?? 0)
+    expect(await readWarnings('cash', { performance1: 13.7 })).toEqual([
+      expect.stringMatching(`^Publication ${scheduled?.id} .* performance1 of cash to 13.1, at `),
+    ])
+    await close('cash', store, nextMinute())
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
+    expect(await readWarnings('cash', { nonInvestableNote: 'Full.' })).toEqual([])
+    expect(await readWarnings('cash', { isInvestable: true, nonInvestableNote: null })).toEqual([
+      expect.stringContaining('nonInvestableNote of cash to "Sold out.", at '),
+    ])
+  })
 })
 
 describe('with approval', () => {
