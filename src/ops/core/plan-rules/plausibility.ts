@@ -1,9 +1,9 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
-import { comparePlans } from '../differences/plan-paths.ts'
+import { comparePlans, partOf } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
+import { selectCatalog, selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import {
@@ -16,6 +16,7 @@ import { pendingStates } from '../../../db/schema.ts'
 import { findConflicts } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
 import { applyChanges, mergeChanges, type MergedChange } from '../differences/catalog-merge.ts'
+import { nameContradictions } from '../differences/defects.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
@@ -67,38 +68,60 @@ async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  const planIds = changes.map(({ planId }) => planId)
+  const mustAgree = changes.some(changesShared)
+  const planIds = mustAgree ? undefined : changes.map(({ planId }) => planId)
   const pending = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
+  if (pending.length === 0) return []
   const ids = pending.map(({ id }) => id)
   const changesById = await selectChangesOf(db, ids, planIds)
   const known = await findConflicts(db, ids)
-  const now = applyChanges(changes.flatMap(({ before }) => before ?? []), [])
-  const next = applyChanges(now.values(), changes)
+  const plans = mustAgree ? (await selectCatalog(db)).plans : changes.flatMap(({ before }) => before ?? [])
+  const now = applyChanges(plans, [])
+  const next = applyChanges(plans, changes)
   return pending.flatMap((publication) => {
     const others = changesById.get(publication.id) ?? []
     const merged = mergeChanges(next, others)
     // The log shows a publication that already conflicts. This change may end the conflict.
     const isFreed = hasConflict(mergeChanges(now, others)) && !hasConflict(merged)
-    return known.has(publication.id) && !isFreed ? [] : describePending(publication, changes, others, merged)
+    if (known.has(publication.id) && !isFreed) return []
+    const contradictions = mustAgree ? nameContradictions(applyChanges(next.values(), merged).values()) : ''
+    return describePending(publication, { changes, others, merged, contradictions })
   })
+}
+
+/** Whether it changes an identifier, or an object that plans share: all plans must agree on them. */
+function changesShared({ before, after }: PlanChange): boolean {
+  return (
+    after !== null &&
+    [...comparePlans(before, after).keys()].some((path) => path === 'identifier' || partOf(path) !== path)
+  )
 }
 
 function hasConflict(merged: readonly MergedChange[]): boolean {
   return merged.some(({ conflicts }) => conflicts.length > 0)
 }
 
-/** @param merged what the publication will change after this change. */
+interface PendingCase {
+  changes: readonly PlanChange[]
+  /** What the publication changes. */
+  others: readonly PlanChange[]
+  /** What it will change after this change. */
+  merged: readonly MergedChange[]
+  /** What plans would not agree on then. */
+  contradictions: string
+}
+
 function describePending(
   { id, actor, dueAt, planCount }: PublicationRow,
-  changes: readonly PlanChange[],
-  others: readonly PlanChange[],
-  merged: readonly MergedChange[],
+  { changes, others, merged, contradictions }: PendingCase,
 ): string[] {
-  if (hasConflict(merged)) {
-    const names = nameConflicts(merged.flatMap(({ conflicts }) => conflicts))
-    const which = `The pending publication ${id} by ${actor} changes the same: ${names}.`
+  const conflicts = nameConflicts(merged.flatMap((change) => change.conflicts))
+  if (conflicts !== '' || contradictions !== '') {
+    const problem = conflicts === '' ? `contradicts this change: ${contradictions}` : `changes the same: ${conflicts}`
     const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
-    return [`${which} The later one of both will conflict, and none of its plans will change: ${counts}.`]
+    return [
+      `The pending publication ${id} by ${actor} ${problem}. The later one of both will conflict, and none of its plans will change: ${counts}.`,
+    ]
   }
   const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
   const same = nameSame(changes, others)
@@ -114,15 +137,17 @@ function describePending(
 function listReplaced(changes: readonly PlanChange[], merged: readonly MergedChange[]): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
   return merged.flatMap(({ planId, before, after }) => {
+    const own = ownById.get(planId)
+    if (own === undefined) return []
     if (!before || !after) return before || after ? `${before ? 'remove' : 'add'} ${(before ?? after)?.identifier}` : []
-    const [ours, theirs] = [listFields(ownById.get(planId)), listFields({ before, after })]
+    const [ours, theirs] = [listFields(own), listFields({ before, after })]
     return Object.entries(after)
       .filter(([field]) => ours.has(field) && theirs.has(field) && field !== 'isInvestable')
       .map(([field, value]) => `set ${field} of ${after.identifier} to ${abbreviate(value)}`)
   })
 }
 
-function listFields({ before = null, after = null }: Partial<PlanChange> = {}): Set<string | undefined> {
+function listFields({ before, after }: Pick<PlanChange, 'before' | 'after'>): Set<string | undefined> {
   return new Set([...comparePlans(before, after).keys()].map((path) => path.split('.')[0]))
 }
 

@@ -1,6 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { closePlan, openPlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { endAsConflicted, publishPending, selectDue } from '../../../../src/db/publish.ts'
 import { pendingStates } from '../../../../src/db/schema.ts'
@@ -16,6 +17,7 @@ import {
 } from '../../../../src/ops/core/publications/publications.ts'
 import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
+import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { emptyDatabase } from '../../support/test-database.ts'
 import { careful, importPlans, interceptChanges, loseAnswer, request, store } from '../../support/worker-store.ts'
@@ -197,6 +199,24 @@ describe('a change that a pending publication will conflict with', () => {
     expect(await readWarnings('cash', { nonInvestableNote: 'Full.' })).toEqual([])
     expect(await readWarnings('cash', { isInvestable: true, nonInvestableNote: null })).toEqual([
       expect.stringContaining('nonInvestableNote of cash to "Sold out.", at '),
+    ])
+  })
+
+  test('is named when both together would contradict each other, through plans that only one of them changes', async () => {
+    const silver = makePlan({ id: 3, identifier: 'silver', category: null })
+    await importPlans([silver])
+    const schedule = async (plans: CatalogPlan[]) =>
+      publishChange(store, await prepareImport(store, { plans }), { ...request, dueAt: nextMinute() })
+    const category = { ...cash.category, id: 701, name: 'Cash', displayName: 'Cash', tagLine: 'Save.' }
+    const renamed = await schedule([cash, gold].map((plan) => ({ ...plan, category })))
+    expect(await readWarnings('silver', { category: cash.category })).toEqual([
+      expect.stringMatching(`publication ${renamed?.id} by .* none of its plans will change: 2 in publication`),
+    ])
+    expect(await readWarnings('silver', { category: { ...category, id: 702 } })).toEqual([])
+    const added = await schedule([makePlan({ id: 4, identifier: 'new', category: null })])
+    const again = { planId: 5, before: null, after: makePlan({ id: 5, identifier: 'new', category: null }) }
+    expect(await findDoubts(store, [again], { dueAt: null })).toEqual([
+      expect.stringMatching(`publication ${added?.id} by .*: identifier of new\\. `),
     ])
   })
 })
