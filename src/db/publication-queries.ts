@@ -101,8 +101,15 @@ export async function selectChangesOf(
   const { publicationId, planId, document, viewableIn } = own
   const isWanted = and(inArray(publicationId, listOf(ids)), planIds && inArray(planId, listOf(planIds)))
   const rows = await readAll(
-    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
-      db
+    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) => {
+      // Found before the plans are read: sorting all of them for each page would be slow.
+      const page = db
+        .select({ rowid: sql`${own}.rowid` })
+        .from(own)
+        .where(and(isWanted, sql`(${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})`))
+        .orderBy(asc(publicationId), asc(planId))
+        .limit(limit)
+      return db
         .select({
           publicationId,
           planId,
@@ -114,9 +121,9 @@ export async function selectChangesOf(
         .from(publications)
         .innerJoin(own, eq(own.publicationId, publications.id))
         .leftJoin(base, sql`${base}.rowid = ${selectVersionAt(publications.baseRevision)}`)
-        .where(and(isWanted, sql`(${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})`))
+        .where(sql`${own}.rowid in ${page}`)
         .orderBy(asc(publicationId), asc(planId))
-        .limit(limit),
+    },
     (row): [number, number] => [row.publicationId, row.planId],
     {
       tell: tellRows(db, 'changes', async () => {
