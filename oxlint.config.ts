@@ -126,7 +126,7 @@ const rows: Row[] = [
   { in: 'src/ops/core/partners', may: [...belowCore, ...rooms('record')] },
   { in: 'src/ops/core/plans', may: [...belowCore, ...rooms('differences', 'publications', 'catalog', 'partners')] },
   { in: 'src/ops/core/keys', may: [...belowCore, ...rooms('record')] },
-  { in: 'src/ops/core/service', may: [...belowCore, ...rooms('keys')] },
+  { in: 'src/ops/core/service', may: [...belowCore, ...rooms('publications', 'keys')] },
 
   // The commands.
   {

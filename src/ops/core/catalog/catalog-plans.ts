@@ -14,13 +14,13 @@ import {
   type PlanSummary,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
+import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
+import { findConflicts } from '../../../db/publish.ts'
 import { pendingStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
-import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { listPublications, suggestPlan } from '../publications/publication-log.ts'
+import { forecast, selectScheduled, suggestPlan } from '../publications/publication-log.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -48,19 +48,13 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
 
 /** The current catalog, with the publications that are scheduled until then. */
 async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
-  const scheduled = (await listPublications(store, { states: ['scheduled'] }))
-    .filter(({ dueAt, willConflict }) => (dueAt ?? 0) <= atSeconds && !willConflict)
-    .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
-  const changesById = await selectChangesOf(
+  const scheduled = await selectScheduled(store, atSeconds)
+  const conflicts = await findConflicts(
     store.db,
     scheduled.map(({ id }) => id),
   )
-  let plans = applyChanges((await selectCatalog(store.db)).plans, [])
-  for (const { id } of scheduled) {
-    const changes = mergeChanges(plans, changesById.get(id) ?? [])
-    // A publication with a conflict will not be published.
-    if (changes.every(({ conflicts }) => conflicts.length === 0)) plans = applyChanges(plans.values(), changes)
-  }
+  const others = scheduled.filter(({ id }) => !conflicts.has(id))
+  const { plans } = await forecast(store, others)
   return [...plans.values()].toSorted((a, b) => a.id - b.id)
 }
 

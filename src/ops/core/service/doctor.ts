@@ -3,7 +3,6 @@ import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
 import { selectPublications } from '../../../db/publication-queries.ts'
-import { findConflicts } from '../../../db/publish.ts'
 import { openStates } from '../../../db/schema.ts'
 import { hashStoredPlans } from '../../../db/stage-publication.ts'
 import { findCloudflareError, isCausedBy } from '../../store/failure.ts'
@@ -14,6 +13,7 @@ import { describeCommand, describeDeploy, describeMigration, outdatedSchema, typ
 import type { Clock } from '../../shared/clock.ts'
 import { ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
+import { listPublications } from '../publications/publication-log.ts'
 import { describeRevived, listKeys, type Key } from '../keys/key-ring.ts'
 
 /** The schedule runs every minute. */
@@ -204,8 +204,9 @@ async function checkRecord({ db }: Store): Promise<CheckResult[]> {
 }
 
 /** Checks the publications that are not published yet. */
-async function checkPublications({ db, target }: Store): Promise<CheckResult[]> {
-  const [now, open] = await Promise.all([selectNowSeconds(db), selectPublications(db, { states: openStates })])
+async function checkPublications(store: Store): Promise<CheckResult[]> {
+  const { db, target } = store
+  const [now, open] = await Promise.all([selectNowSeconds(db), listPublications(store, { states: openStates })])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
@@ -214,10 +215,7 @@ async function checkPublications({ db, target }: Store): Promise<CheckResult[]> 
     : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
-  const clashing = await findConflicts(
-    db,
-    [...scheduled, ...waiting].map(({ id }) => id),
-  )
+  const clashing = open.filter(({ willConflict }) => willConflict !== null)
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
@@ -227,9 +225,9 @@ async function checkPublications({ db, target }: Store): Promise<CheckResult[]> 
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
     ),
-    ...[...clashing].map(
-      ([id, reason]) =>
-        `Publication ${id} will conflict: ${reason}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
+    ...clashing.map(
+      ({ id, willConflict }) =>
+        `Publication ${id} will conflict: ${willConflict}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
     ),
     ...conflicted.map(
       ({ id, conflict }) =>

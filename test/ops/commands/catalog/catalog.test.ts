@@ -151,7 +151,7 @@ test('the log shows the latest ten publications, and all with a filter or --json
       work(openBindingStore({ ...bindings(), DB }, target))
     const log = await runCommand(['catalog', 'log', ...filter.split(' ')], { withStore })
     expect({ lines: log.stdout.split('\n').length, stderr: log.stderr }).toEqual({ lines: count + 2, stderr: '' })
-    expect(queries).toBeLessThanOrEqual(3)
+    expect(queries).toBeLessThanOrEqual(4)
   }
 })
 

@@ -61,6 +61,16 @@ test('the future has the changes that are scheduled until then and have no confl
   await expect(readCatalogFile(store, hour)).rejects.toThrow(/^--at is in the future: /)
 })
 
+test('the future never has two plans of one identifier', async () => {
+  await importPlans(plans)
+  const dueAt = Math.floor(Date.now() / 3.6e6) * 3600 + 3600
+  for (const id of [4, 5]) {
+    const change = await prepareImport(store, { plans: [makePlan({ id, identifier: 'new' })] })
+    await publishChange(store, change, { ...request, dueAt })
+  }
+  expect((await listPlans(store, undefined, dueAt)).map(({ id }) => id)).toEqual([1, 2, 3, 4])
+})
+
 test('there was no catalog before the first publication', async () => {
   await importPlans(plans)
   await spreadTimes(env.DB)

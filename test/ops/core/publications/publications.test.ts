@@ -7,7 +7,7 @@ import { endAsConflicted, publishPending, selectDue } from '../../../../src/db/p
 import { pendingStates } from '../../../../src/db/schema.ts'
 import { deleteAbandoned } from '../../../../src/db/stage-publication.ts'
 import { findDoubts } from '../../../../src/ops/core/plan-rules/plausibility.ts'
-import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
+import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
 import {
   approvePublication,
@@ -159,6 +159,22 @@ describe('a publication at a time', () => {
     await expect(openPlan(store, 'cash', { ...request, dueAt: nextMinute() })).rejects.toThrow(
       'cash is like that now, so there is nothing to publish at that time.',
     )
+  })
+
+  test('after another of the same field will conflict, unless that one conflicts itself', async () => {
+    const [early, late] = [nextMinute(), nextMinute() + 60]
+    const { publication } = await setFields(store, 'cash', ['hint=Late'], { ...request, dueAt: late })
+    const listConflicts = async () =>
+      (await listPublications(store, { states: pendingStates })).map(({ willConflict }) => willConflict)
+    expect(await listConflicts()).toEqual([null])
+    const before = await close('cash', store, early)
+    expect(await listConflicts()).toEqual([null, null])
+    await setFields(store, 'cash', ['hint=Early', 'name=New'], { ...request, dueAt: early })
+    const reason = expect.stringMatching(`^publication ${before.id + 1} .*hint of cash`)
+    expect(await listConflicts()).toEqual([null, null, reason])
+    expect((await readPublication(store, publication?.id ?? 0)).row.willConflict).toEqual(reason)
+    await setFields(store, 'cash', ['name=Newer'], request)
+    expect(await listConflicts()).toEqual(['others changed name of cash', null, null])
   })
 })
 
