@@ -1,13 +1,17 @@
 // Takes a publication back, or makes a conflicted or pending one again. Both are merged with the current catalog, field by field.
+import { nameSome } from '../../../abbreviate.ts'
 import { isSameJson, nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { findContradictions } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
+import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
-import { checkConsistency } from '../differences/defects.ts'
+import { makeDefectError } from '../differences/defects.ts'
 import { describeReplaced } from '../differences/taken-back.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { findPlanChange } from './publication-log.ts'
@@ -46,7 +50,10 @@ export async function prepareUndo(
   const named = plans && (await Promise.all(plans.map((name) => findPlanChange(store, id, name))))
   const wanted = [...new Map((named ?? all).map((change) => [change.planId, change])).values()]
   const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  const { conflicts, ...prepared } = await prepareMerged(store, reversed, exceptChanged)
+  const { conflicts, ...prepared } = await prepareMerged(store, reversed, {
+    revision: row.revision,
+    isSkippingConflicts: exceptChanged,
+  })
   if (conflicts.length > 0 && (!exceptChanged || prepared.changes.length === 0)) {
     const planIds = wanted.map(({ planId }) => planId)
     const later = await selectPublications(store.db, { planIds, afterRevision: row.revision })
@@ -85,7 +92,10 @@ export async function prepareRedo(
   const isCancelled = row.state === 'cancelled'
   if (!isCancelled && !isOpen(row)) throw await makeStateError(store, row, 'can’t be made again')
   const isAhead = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
-  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), exceptChanged)
+  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), {
+    revision: row.baseRevision,
+    isSkippingConflicts: exceptChanged,
+  })
   const names = nameConflicts(conflicts)
   if (prepared.changes.length === 0) {
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
@@ -134,11 +144,11 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
   }
 }
 
-/** @param isLeaving whether plans with a conflict are left out. */
+/** @param revision after which others changed the catalog. @param isSkippingConflicts whether plans with a conflict are left out. */
 async function prepareMerged(
   { db }: Store,
   wanted: readonly PlanChange[],
-  isSkippingConflicts: boolean,
+  { revision, isSkippingConflicts }: { revision: number; isSkippingConflicts: boolean },
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
   const { origin, plans: catalog } = await selectCatalog(db)
   const merged = mergeChanges(applyChanges(catalog, []), wanted)
@@ -147,6 +157,30 @@ async function prepareMerged(
     // A plan that comes back may lack a field that was added since.
     .map(({ planId, before, after }) => ({ planId, before, after: before || !after ? after : fillOlderPlan(after) }))
     .filter(({ before, after }) => !isSameJson(before, after))
-  checkConsistency([...applyChanges(catalog, changes).values()], nothingChanged)
+  await checkFit(db, changes, { catalog, revision })
   return { baseRevision: origin.revision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
+}
+
+/** @throws UserError that names the plans that the changes contradict, and the publications that changed these since. */
+async function checkFit(
+  db: OperatorDatabase,
+  changes: readonly PlanChange[],
+  { catalog, revision }: { catalog: readonly CatalogPlan[]; revision: number },
+): Promise<void> {
+  const changed = new Set(changes.map(({ planId }) => planId))
+  const others = catalog.filter(({ id }) => !changed.has(id))
+  // A contradiction names the later of its plans.
+  const contradictions = findContradictions([...changes.flatMap(({ after }) => after ?? []), ...others])
+  if (contradictions.length === 0) return
+  const named = new Set(contradictions.map(({ place }) => (place.kind === 'plan' ? place.identifier : undefined)))
+  const inTheWay = catalog.filter(({ identifier }) => named.has(identifier))
+  const planIds = inTheWay.map(({ id }) => id)
+  const later = await selectPublications(db, { planIds, afterRevision: revision })
+  const numbers = nameSome(later.map(({ id }) => String(id)))
+  const which = nameSome(inTheWay.map(({ id, identifier }) => `${identifier} (id ${id})`))
+  throw makeDefectError(
+    contradictions,
+    `In the way: ${which}.${numbers && ` Changed since by publication ${numbers}.`} Undo that or change these plans first, or import a file in which all plans agree.`,
+    nothingChanged,
+  )
 }

@@ -287,6 +287,21 @@ describe('with approval', () => {
     await expect(prepareRedo(store, first)).rejects.toThrow('it is published')
   })
 
+  test('the refusal to make one again names the plan of others that contradicts it, and their publication', async () => {
+    await importPlans([makePlan({ id: 3, identifier: 'silver', category: null })])
+    const category = { ...cash.category, id: 701, name: 'Cash', displayName: 'Cash', tagLine: 'Save.' }
+    const change = await prepareImport(store, { plans: [cash, gold].map((plan) => ({ ...plan, category })) })
+    const renamed = await publishChange(store, change, { ...request, dueAt: nextMinute() })
+    const { publication } = await setFields(store, 'silver', ['category.id=701'], request)
+    const id = renamed?.id ?? 0
+    for (const choice of [{}, { exceptChanged: true }])
+      await expect(prepareRedo(store, id, choice)).rejects.toThrow(
+        new RegExp(`^Plan "silver": category.name: .*silver \\(id 3\\).* ${publication?.id}\\. `, 's'),
+      )
+    await undo(publication?.id ?? 0)
+    expect((await prepareRedo(store, id)).changes).toHaveLength(2)
+  })
+
   test('an overdue publication can be made again, and the schedule publishes nothing more of it', async () => {
     const { id } = await close('cash', store, nextMinute())
     expect(await prepareRedo(store, id)).toMatchObject({ dueAt: expect.any(Number) })
