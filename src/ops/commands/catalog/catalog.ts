@@ -29,7 +29,6 @@ import {
   invalidateLists,
   isOpen,
   publishChange,
-  readNeedsApproval,
   type PreparedChange,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
@@ -41,7 +40,9 @@ import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import {
   createRequest,
+  describeApproval,
   describeChange,
+  describeTime,
   describeWayBack,
   formatDifference,
   listParts,
@@ -263,7 +264,9 @@ export const catalog = {
       run.report(describeProposal(row), ...note, ...formatDifference(changes))
       const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
       await printDoubts(run, run.store, changes, row, [...conflict, ...warnings])
-      const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
+      const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
+      const published = `be published ${describeTime(dueAt)}`
+      const effect = row.willConflict === null ? published : 'end as conflicted, for catalog redo'
       await run.confirm(`Publication ${id} will ${effect}.`)
       return describeDecided(id, await approvePublication(run.store, id, run.attribution), run)
     },
@@ -334,9 +337,7 @@ function reportUnchanged({ notes }: PreparedChange, lines: readonly string[], ru
 }
 
 function describeDryRun({ at }: { at: number | undefined }, { store }: ChangeRun): string {
-  const when = at === undefined ? 'at once' : `at ${formatLocalTime(at)}`
-  const approval = readNeedsApproval(store) ? ', after the approval of another operator' : ''
-  return `A dry run: nothing was changed. It would be published ${when}${approval}.`
+  return `A dry run: nothing was changed. It would be published ${describeTime(at)}${describeApproval(store)}.`
 }
 
 function describeDecided(id: number, row: PublicationRow, { target }: ChangeRun): Output {

@@ -7,6 +7,7 @@ import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso
 import { findDoubts, type ReviewedPublication } from '../../core/plan-rules/plausibility.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
 import {
+  readNeedsApproval,
   type PlanChange,
   type Publication,
   type PublicationRequest,
@@ -52,10 +53,20 @@ export function createRequest(
       const named = typeof effect === 'function' ? effect(changes) : effect
       if (dryRun || (named === undefined && !isDoubtful)) return
       if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
-      const question = [named, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
-      await run.confirm(question)
+      const doubt = isDoubtful && 'Are the warnings above intended?'
+      const time = `It will be published ${describeTime(at)}${describeApproval(store)}.`
+      await run.confirm([named, doubt, time].filter(Boolean).join(' '))
     },
   }
+}
+
+/** @param dueAt Unix seconds: a time to come. */
+export function describeTime(dueAt: number | undefined): string {
+  return dueAt === undefined ? 'at once' : `at ${formatLocalTime(dueAt)}`
+}
+
+export function describeApproval(store: Store): string {
+  return readNeedsApproval(store) ? ' after the approval of another operator' : ''
 }
 
 /**

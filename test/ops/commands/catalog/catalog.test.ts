@@ -182,7 +182,8 @@ test('the log is written into a spreadsheet, in which no text is a formula', asy
 
 test('an import asks before it changes or removes plans of a deployed environment, after the facts', async () => {
   const remote = ' --remote --env staging --prune'
-  const question = '[staging] 3 plans will be changed or removed. Are the warnings above intended?'
+  const question =
+    '[staging] 3 plans will be changed or removed. Are the warnings above intended? It will be published at once.'
   const plans = [makePlan({ id: 1, identifier: 'cash', name: 'New' })]
   const alone = await importPlans(plans, remote)
   expect({ code: alone.code, stdout: alone.stdout, lastLine: alone.stderr.split('\n').at(-2) }).toEqual({
@@ -215,7 +216,7 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   const { code, stderr } = await ops(set)
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
+    stderr: `${warning}[staging] Are the warnings above intended? It will be published at once. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
   })
   expect((await ops(set, { isTTY: true })).stderr).toContain(`${warning}~ cash: performance1 13.1 → 1300\nKE: 1 `)
   expect((await ops(`plan set cash performance1=13.5 ${remote}`)).stderr).toBe('')
@@ -233,9 +234,24 @@ test('plan close asks with all that customers will read, after the difference', 
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr: expect.stringMatching(
-      /^~ cash: isInvestable true → false, .*\nKE: .*\n\[staging\] cash .* "x{200}" Go ahead\? /,
+      /^~ cash: isInvestable true → false, .*\nKE: .*\n\[staging\] cash .* "x{200}" It will be published at once\. Go ahead\? /,
     ),
   })
+})
+
+test.each([
+  ['+1h', ' at '],
+  ['-1h', ' at once'],
+])('a question about a publication of the time %s names the time:%s', async (at, when) => {
+  approval = 'required'
+  await ops('plan close cash --public-note Full. --at 2100-01-01T00:00Z --as amina')
+  const dueAt = Math.floor(Date.now() / 1000) + (at === '+1h' ? 3600 : -3600)
+  await bindings().DB.prepare('update publications set due_at = ? where id = 2').bind(dueAt).run()
+  for (const verb of ['approve', 'redo']) {
+    const { stderr } = await ops(`catalog ${verb} 2 --remote --env staging`)
+    expect(stderr).toMatch(new RegExp(`^\\[staging\\] .* will be published${when}\\b`, 'm'))
+    expect(stderr.includes('at once')).toBe(at === '-1h')
+  }
 })
 
 test('an undo takes back the plans that it names, or those that were not changed since', async () => {
@@ -254,7 +270,7 @@ test('an approval says as which publication it was merged, and asks what happens
   approval = 'off'
   // The operator who approves a change sees its warnings, too.
   expect((await ops('catalog approve 3 --remote --env staging')).stderr).toMatch(
-    /^Warning: plan-2: performance1 is 1300 .*\n\[staging\] Publication 3 will be published\. There is no terminal/,
+    /^Warning: plan-2: performance1 is 1300 .*\n\[staging\] Publication 3 will be published at once\. There is no terminal/,
   )
   await ops('plan set cash hint=New')
   expect((await ops('catalog approve 2')).stdout).toContain(
