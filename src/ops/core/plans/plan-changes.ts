@@ -14,7 +14,9 @@ import {
   type Publication,
   type PublicationRequest,
 } from '../publications/publications.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
+import { selectPendingChanges } from './plan-explanation.ts'
 
 export interface PlanResult {
   /** The plan before the change. */
@@ -81,21 +83,41 @@ export async function setFields(
   })
 }
 
-/** @param decide returns the fields that change. */
+/** @returns the fields that change. */
+type Decide = (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>
+
 async function changePlan(
   store: Store,
   name: string,
   request: PublicationRequest,
-  decide: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
+  decide: Decide,
 ): Promise<PlanResult> {
   const { plan: before, revision } = await findCurrentPlan(store, name)
   const plan = { ...before, ...(await decide(before)) }
   const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
   if (changes.length === 0 && request.dueAt !== undefined) {
-    throw new UserError(`${before.identifier} is like that now, so there is nothing to publish at that time.`)
+    throw new UserError(await explainNoChange(store, before, request.dueAt, decide))
   }
   const publication = await publishChange(store, { baseRevision: revision, changes }, request)
   const isMerged = publication !== undefined && publication.replacesId !== null
   const merged = isMerged ? await selectCatalogPlan(store.db, String(before.id)) : undefined
   return { before, plan: merged?.plan ?? plan, publication }
+}
+
+/** A change is computed from the plan as it is now, so it can't be scheduled before an earlier one was published. */
+async function explainNoChange(
+  store: Store,
+  { id: planId, identifier }: CatalogPlan,
+  time: number,
+  decide: Decide,
+): Promise<string> {
+  for (const { publication, change } of await selectPendingChanges(store, String(planId))) {
+    const { id, dueAt, willConflict } = publication
+    const { after } = change
+    if (after === null || willConflict !== null || (dueAt ?? 0) > time) continue
+    if (isSameJson(after, { ...after, ...(await decide(after)) })) continue
+    const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+    return `${identifier} is like that now. Publication ${id} will change that ${when}: schedule this after it is published.`
+  }
+  return `${identifier} is like that now, so there is nothing to publish at that time.`
 }

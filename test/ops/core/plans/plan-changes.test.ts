@@ -4,7 +4,13 @@ import { beforeEach, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
-import { closePlan, setFields, setViewable, type PlanResult } from '../../../../src/ops/core/plans/plan-changes.ts'
+import {
+  closePlan,
+  openPlan,
+  setFields,
+  setViewable,
+  type PlanResult,
+} from '../../../../src/ops/core/plans/plan-changes.ts'
 import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
@@ -72,6 +78,15 @@ test.each<[string, CatalogPlan, () => Promise<PlanResult>]>([
     expect(await listPlans(store)).toEqual([changed, gold])
   },
 )
+
+test('a scheduled change that is no change now names the pending publication that it must come after', async () => {
+  const later = (seconds: number) => ({ ...request, dueAt: Math.floor(Date.now() / 1000) + seconds })
+  const open = (seconds: number) => openPlan(store, 'cash', later(seconds))
+  const { publication } = await closePlan(store, 'cash', 'Full.', later(7200))
+  await expect(open(3600)).rejects.toThrow('nothing to publish')
+  await expect(open(10_800)).rejects.toThrow(`Publication ${publication?.id} will change that`)
+  await expect(setFields(store, 'cash', ['performance1=13.1'], later(10_800))).rejects.toThrow('nothing to publish')
+})
 
 test('invalidateLists raises the revision, and changes nothing else', async () => {
   const before = await readRevision()
