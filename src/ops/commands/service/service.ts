@@ -7,9 +7,9 @@ import { watch as watchService } from '../../core/service/watch.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
 import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
-import { ownerOnly, writeOutput } from '../../store/write-output.ts'
+import { checkFileIsNew, ownerOnly, writeOutput } from '../../store/write-output.ts'
 import type { Output, Run } from '../frame/run.ts'
-import { parseOrigin } from '../frame/shared-flags.ts'
+import { forceFlag, parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
 export const doctor = verb({
@@ -57,7 +57,9 @@ export const copy = verb({
   help: 'write the whole database to a file of SQL: catalog, partners, hashes of their secrets, and the record',
   example: 'copy production.sql --remote --env production',
   args: { file: {} },
-  async run({ file }, { store, warn }) {
+  flags: { force: forceFlag },
+  async run({ file, force }, { store, warn }) {
+    if (!force) await checkFileIsNew(file)
     await writeOutput(file, readCopy(store), ownerOnly)
     warn(`Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.`)
   },

@@ -68,7 +68,7 @@ const queries = [
 const readAll = async () => Promise.all(queries.map(async (query) => (await DB.prepare(query).all()).results))
 
 test('a copy makes the same database, row for row, and only its owner may read it', async () => {
-  expect(await run(['copy', file])).toMatchObject({ code: 0, stdout: '' })
+  expect(await run(['copy', '--force', file])).toMatchObject({ code: 0, stdout: '' })
   expect((await stat(file)).mode % 0o1000).toBe(0o600)
   const copied = new DatabaseSync(':memory:')
   copied.exec(await readFile(file, 'utf8'))
@@ -92,7 +92,7 @@ test.each([
     }
     return call()
   })
-  expect(await run(['copy', file], changing)).toEqual({
+  expect(await run(['copy', '--force', file], changing)).toEqual({
     code: 2,
     stdout: '',
     stderr: 'Somebody changed the database while it was read. Nothing was written: try again.\n',
@@ -101,7 +101,7 @@ test.each([
 })
 
 test('what commands and the schedule do is no finding', async () => {
-  await run(['copy', file])
+  await run(['copy', '--force', file])
   const compared = /^Compared 1 of catalog, 5 of publications, 6 of plan_versions, 3 of change_record\.\n$/
   expect(await run(['compare', file])).toEqual({ code: 0, stdout: '', stderr: expect.stringMatching(compared) })
   await approveForLater(db, decision(3))
@@ -144,7 +144,7 @@ test.each([
   ],
   [`update catalog set name = 'x'`, 'catalog 1 differs in name'],
 ])('%s: %s', async (statement, line) => {
-  await run(['copy', file])
+  await run(['copy', '--force', file])
   await execute(statement)
   const { code, stdout } = await run(['compare', file])
   // The ID of a change is a time.
@@ -183,7 +183,7 @@ test.each([
   ['analyze', 'ANALYZE'],
   ['explain select 1', 'SELECT'],
 ])('a copy may only make tables, indexes and rows: %s', async (statement, action) => {
-  await run(['copy', file])
+  await run(['copy', '--force', file])
   await appendFile(file, `${statement};\n`)
   expect(await run(['compare', file])).toEqual({
     code: 2,
@@ -194,7 +194,7 @@ test.each([
 })
 
 test('a trigger of the database is named, and does not run', async () => {
-  await run(['copy', file])
+  await run(['copy', '--force', file])
   await execute('create trigger secretly after insert on catalog begin select 1; end')
   const { code, stderr } = await run(['compare', file])
   await execute('drop trigger secretly')
