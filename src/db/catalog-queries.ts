@@ -1,5 +1,19 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import { and, asc, count, gt, isNotNull, lte, max, ne, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  count,
+  gt,
+  isNotNull,
+  lt,
+  lte,
+  max,
+  ne,
+  notInArray,
+  sql,
+  type SQL,
+  type SQLWrapper,
+} from 'drizzle-orm'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
@@ -160,9 +174,16 @@ export async function selectRevisionUpTo(db: OperatorDatabase, limit: number): P
   return newest?.revision ?? 0
 }
 
-/** Selects the highest ID that a plan ever had, also a staged one: 0 for none. */
+/** The upper half of the IDs: the demo catalog has the highest one, above which no plan can have an ID. */
+const upperIds = 2 ** 52
+
+/** Selects the highest ID below the upper half that a plan ever had, also a staged one: 0 for none. */
 export async function selectHighestPlanId(db: OperatorDatabase): Promise<number> {
-  const [row] = await db.select({ highest: max(planVersions.planId) }).from(planVersions)
+  const { planId } = planVersions
+  const [row] = await db
+    .select({ highest: max(planId) })
+    .from(planVersions)
+    .where(lt(planId, upperIds))
   return row?.highest ?? 0
 }
 

@@ -208,7 +208,7 @@ function findDifferences(plans: Plans, places: Places): Defect[] {
 
 /**
  * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.
- * @param highestId that a plan ever had: a new plan is offered a higher one.
+ * @param highestId that a plan ever had, apart from very high ones: a new plan is offered a higher one.
  */
 export function findIdentityMismatches(
   plans: Plans,
@@ -218,14 +218,17 @@ export function findIdentityMismatches(
 ): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
-  let freeId = plans.reduce((highest, { id }) => Math.max(highest, id), highestId)
+  const taken = new Set([...catalog, ...plans].map(({ id }) => id))
+  let freeId = highestId
   return plans.flatMap((plan): Defect[] => {
     const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
     if (id === plan.id && owner === plan.identifier) return []
     const place = { ...placeOf(plan, places), field: 'id' }
     const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
     if (id !== plan.id) return [{ place, expected: `${id}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
-    const fix = `No plan ever had the id ${++freeId}: a new plan can take it.`
+    do freeId += 1
+    while (taken.has(freeId))
+    const fix = `No plan ever had the id ${freeId}: a new plan can take it.`
     return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
   })
 }

@@ -70,7 +70,7 @@ describe('an import', () => {
     )
     await expect(prepareImport(store, { plans })).rejects.toThrow(
       new UserError([
-        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". No plan ever had the id 5: a new plan can take it.`,
+        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". No plan ever had the id 3: a new plan can take it.`,
         `Plan "two": id: expected 2, its id in the catalog; found 4. A plan keeps its id.`,
         nothingImported,
       ]),
@@ -78,6 +78,12 @@ describe('an import', () => {
     // Another operator is about to publish it.
     await env.DB.prepare('insert into plan_versions (publication_id, plan_id) values (99, 41)').run()
     await expect(prepareImport(store, { plans })).rejects.toThrow(/ ever had the id 42: /)
+    // The demo catalog has the highest ID that a plan can have.
+    await env.DB.prepare('insert into plan_versions (publication_id, plan_id) values (99, ?)')
+      .bind(Number.MAX_SAFE_INTEGER - 1)
+      .run()
+    const next = makePlan({ id: 42, identifier: 'next' })
+    await expect(prepareImport(store, { plans: [...plans, next] })).rejects.toThrow(/ ever had the id 43: /)
   })
 
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
