@@ -26,6 +26,7 @@ import {
   checkApprovable,
   cancelPublication,
   countPlans,
+  findPublication,
   invalidateLists,
   isOpen,
   publishChange,
@@ -36,6 +37,7 @@ import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
+import { describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import {
@@ -242,12 +244,16 @@ export const catalog = {
     flags: { dryRun, exceptChanged: { help: 'leave the plans with a field that others changed, and name them' } },
     async run({ number: id, exceptChanged, at, ...input }, run) {
       const { dueAt, undoneId, isCancelled, ...prepared } = await prepareRedo(run.store, id, { exceptChanged })
-      const effect = `Publication ${id} will be made again.`
+      const { approvedBy } = await findPublication(run.store, id)
+      const redone = `Publication ${id}${approvedBy === null ? '' : `, which ${approvedBy} approved,`}`
+      const effect = `${redone} will be ${isCancelled ? '' : 'cancelled and '}made again.`
       const question = { effect, redoneId: id, ...(undoneId !== undefined && { undoneId }) }
       const output = await publishShown(prepared, { ...input, at: at ?? dueAt }, run, question)
       const made = output.data.publication
-      const ahead = made === null || isCancelled ? undefined : await endRedone(run.store, id, made, run.attribution)
-      if (ahead !== undefined) run.warn(ahead)
+      if (made === null || isCancelled) return output
+      const ahead = await endRedone(run.store, id, made, run.attribution)
+      if (ahead === undefined) run.report(`${describePlace(run.target)} ${redone} is cancelled.`)
+      else run.warn(ahead)
       return output
     },
   }),
