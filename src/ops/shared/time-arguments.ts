@@ -34,23 +34,47 @@ export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
 }
 
-/** `+03:00`: the offset of the zone about that time. */
-function findOffset(unixSeconds: number): string {
-  const parts = createFormat('en', { timeZoneName: 'longOffset' }).formatToParts(unixSeconds * 1000)
-  return parts.find(({ type }) => type === 'timeZoneName')?.value.replace('GMT', '') || 'Z'
+/** @returns by how many seconds clocks of the zone are ahead of UTC. */
+function findOffset(unixSeconds: number): number {
+  const minute = Math.floor(unixSeconds / 60) * 60
+  return Date.parse(`${formatWallClock(minute).replace(' ', 'T')}Z`) / 1000 - minute
 }
 
-/** @returns Unix seconds; undefined when it is no time, such as February 30. */
+/**
+ * @param wallSeconds what clocks of the zone show, as Unix seconds of UTC. When they show it twice, the first time counts.
+ * @returns Unix seconds. When clocks skip it, `isShown` is false, and at midnight they are those of the skip.
+ */
+function findInstant(wallSeconds: number): { seconds: number; isShown: boolean } {
+  // Clocks change at most once in two days.
+  const before = wallSeconds - findOffset(wallSeconds - daySeconds)
+  const after = wallSeconds - findOffset(wallSeconds + daySeconds)
+  const shown = [before, after].find((seconds) => seconds + findOffset(seconds) === wallSeconds)
+  return { seconds: shown ?? before, isShown: shown !== undefined }
+}
+
+/** @returns Unix seconds; undefined when it is no time, such as February 30. @throws UserError when clocks skip it. */
 function readTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
   if (seconds !== undefined) return sign === '-' ? nowSeconds - seconds : nowSeconds + seconds
-  const [, day = '', time = '00:00', zone] = timePattern.exec(text) ?? []
-  const shift = days[day]
-  const date = shift === undefined ? day : formatWallClock(nowSeconds + shift * daySeconds).slice(0, 10)
+  const [, day = '', time, zone] = timePattern.exec(text) ?? []
+  const date = readDate(day, nowSeconds)
   const midnight = new Date(`${date}T00:00Z`)
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
-  return Math.floor(Date.parse(`${date}T${time}${zone ?? findOffset(Date.parse(`${date}T${time}Z`) / 1000)}`) / 1000)
+  const typed = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
+  if (zone !== undefined) return typed
+  const { seconds: instant, isShown } = findInstant(typed)
+  // A day may begin later than at midnight.
+  if (isShown || time === undefined) return instant
+  throw new UserError(`Clocks in ${readZone()} skip ${date} ${time}: name an earlier or a later time.`)
+}
+
+/** @param day a date, or a word such as tomorrow. */
+function readDate(day: string, nowSeconds: number): string {
+  const shift = days[day]
+  if (shift === undefined) return day
+  const today = Date.parse(formatWallClock(nowSeconds).slice(0, 10))
+  return new Date(today + shift * daySeconds * 1000).toISOString().slice(0, 10)
 }
 
 const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'

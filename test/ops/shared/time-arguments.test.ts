@@ -69,6 +69,30 @@ it('answers in the zone of the operators and in UTC, also where the clocks chang
 })
 
 it.each([
+  ['America/New_York', '2027-03-14 06:00', '2027-03-14T10:00Z'],
+  ['America/New_York', '2027-03-14 01:59', '2027-03-14T06:59Z'],
+  ['America/New_York', '2027-11-07 06:00', '2027-11-07T11:00Z'],
+  ['America/New_York', '2027-11-07', '2027-11-07T04:00Z'],
+  ['Europe/London', '2027-03-28 00:30', '2027-03-28T00:30Z'],
+  ['Europe/London', '2027-03-28 02:00', '2027-03-28T01:00Z'],
+  // Clocks show it twice.
+  ['Europe/London', '2027-10-31 01:30', '2027-10-31T00:30Z'],
+  // A day that begins at 01:00.
+  ['Africa/Cairo', '2027-04-30', '2027-04-29T22:00Z'],
+  ['Pacific/Apia', '2026-12-01 06:00', '2026-11-30T17:00Z'],
+])('where the clocks change, in %s, %s is %s', (zone, text, time) => {
+  vi.stubEnv('OPS_TIME_ZONE', zone)
+  expect(parseTime(text, noon)).toBe(Date.parse(time) / 1000)
+})
+
+it('refuses a time that clocks skip, and knows tomorrow where a day has 23 hours', () => {
+  vi.stubEnv('OPS_TIME_ZONE', 'Europe/London')
+  expect(() => parseTime('2027-03-28 01:30', noon)).toThrow('Clocks in Europe/London skip 2027-03-28 01:30')
+  const lateEvening = Date.UTC(2027, 2, 27, 23, 30) / 1000
+  expect(parseTime('tomorrow 06:00', lateEvening)).toBe(Date.UTC(2027, 2, 28, 5) / 1000)
+})
+
+it.each([
   ['30m', noon - 1800],
   ['7d', noon - 7 * 86_400],
   ['0', noon],
