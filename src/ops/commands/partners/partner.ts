@@ -228,12 +228,13 @@ export const partner = {
     async run({ shortName, assignments }, run) {
       const fields = parsePartnerFields(assignments)
       const { country } = fields
-      const move = country === undefined ? undefined : await describeMove(run.store, shortName, country)
+      const seen = await findPartner(run.store, shortName)
+      const move = country === undefined ? undefined : await describeMove(run.store, seen, country)
       if (move !== undefined) {
         run.warn(move)
         await run.confirm(`${shortName} will list the plans of ${country}.`)
       }
-      const { output } = await changeAndReport(run, shortName, { kind: 'set', ...fields })
+      const { output } = await changeAndReport(run, shortName, { kind: 'set', seenId: seen.id, ...fields })
       const warning = country === undefined ? undefined : await findEmptyList(run.store, { shortName, country })
       if (warning !== undefined) run.warn(warning)
       return output

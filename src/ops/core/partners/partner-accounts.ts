@@ -51,7 +51,10 @@ export interface PartnerFields {
   contact?: string | null
 }
 
-export type PartnerRequest = { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' } | ({ kind: 'set' } & PartnerFields)
+export type PartnerRequest =
+  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  /** `seenId` is that of the partner that the operator was asked about: a later change refuses this one. */
+  | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
 /** Secrets that were replaced. The new one must be shown before anything else: nothing else has it. */
 export interface ReplacedSecrets {
@@ -168,10 +171,13 @@ export async function findEmptyList(
 }
 
 /** Says what a partner would list in another country. @returns undefined when it is there already, or closed. */
-export async function describeMove(store: Store, name: string, country: string): Promise<string | undefined> {
-  const { shortName, country: from, closedAt } = await findPartner(store, name)
+export async function describeMove(
+  { db }: Store,
+  { shortName, country: from, closedAt }: Partner,
+  country: string,
+): Promise<string | undefined> {
   if (from === country || closedAt !== null) return undefined
-  const counts = await Promise.all([from, country].map((code) => countListedPlans(store.db, code)))
+  const counts = await Promise.all([from, country].map((code) => countListedPlans(db, code)))
   return `${shortName}: country ${from} → ${country}; plans on its list: ${counts.join(' → ')}.`
 }
 
@@ -269,6 +275,9 @@ async function makeRequestedChange(
   const { name, country, shortName } = found.partner
   if (isDone(found.partner, request)) return found
   throwProblems([explainRefusal(store, found.partner, request.kind)])
+  if (request.kind === 'set' && (request.seenId ?? found.partner.id) !== found.partner.id) {
+    throw makeOvertakenError(store, shortName)
+  }
   const row = request.kind === 'set' ? { name, country, ...request } : request
   const made = await insertChange(store, found, row, attribution)
   if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
@@ -299,9 +308,12 @@ async function insertChange(
     insertPartnerChange(db, recorded, partner.id, row),
   )
   if (made !== undefined) return { ...made, entries: [{ kind: row.kind, ...made }, ...entries] }
-  const { shortName } = partner
-  const see = describeCommand(store.target, 'partner', 'show', shortName)
-  throw new UserError(
+  throw makeOvertakenError(store, partner.shortName)
+}
+
+function makeOvertakenError({ target }: Store, shortName: string): UserError {
+  const see = describeCommand(target, 'partner', 'show', shortName)
+  return new UserError(
     `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
   )
 }

@@ -59,6 +59,23 @@ test('partner suspend asks before it reads the database, and marks the partner i
   expect(stderr).toMatch(/ Go ahead\? \[y\/N\] The database did not answer\. acme .*cache/)
 })
 
+test('partner set is refused when somebody else changes the partner during the question', async () => {
+  await create('acme')
+  let isMoved = false
+  const DB = interceptD1(bindings().DB, async (call, { sql }) => {
+    if (sql.includes('viewable_in') && !isMoved) {
+      isMoved = true
+      await partner(['set', 'acme', 'country=TZ'])
+    }
+    return call()
+  })
+  const words = ['partner', 'set', 'acme', 'country=UG', ...remote]
+  const terminal = { stdin: 'y\n', isTTY: true }
+  const { code, stderr } = await runCommand(words, { withStore: openWith({ ...bindings(), DB }) }, terminal)
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('Somebody else changed acme') })
+  expect((await partner(['show', 'acme'])).stdout).toMatch(/^country +TZ$/m)
+})
+
 test('a contact is in the record in no form', async () => {
   const contact = 'amina@acme.example'
   await create('acme', '--contact', contact)
