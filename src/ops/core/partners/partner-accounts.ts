@@ -146,9 +146,11 @@ function findFieldProblems({ name, country, contact = null }: PartnerFields): (s
 export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
   const pairs = assignments.map((text) => /^(name|country|contact)=(.*)$/s.exec(text)?.slice(1) ?? [text])
   throwProblems(
-    pairs.map(([field = '', value]) =>
-      value === undefined ? `Write name=…, country=… or contact=…, not ${abbreviate(field)}.` : undefined,
-    ),
+    pairs.map(([field = '', value], index) => {
+      if (value === undefined) return `Write name=…, country=… or contact=…, not ${abbreviate(field)}.`
+      const isFirst = pairs.findIndex(([other]) => other === field) === index
+      return isFirst ? undefined : `${field}: expected one value; found a second.`
+    }),
   )
   const values = new Map(pairs.map(([field = '', value = '']) => [field, value]))
   const [name, country, contact] = ['name', 'country', 'contact'].map((field) => values.get(field))

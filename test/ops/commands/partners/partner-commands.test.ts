@@ -80,13 +80,13 @@ test('a contact is in the record in no form', async () => {
   const contact = 'amina@acme.example'
   await create('acme', '--contact', contact)
   await create('boda', `--contact=${contact}`)
-  await partner(['set', 'acme', `contact=b${contact}`, 'name=Other', `contact=${contact}`, '--note', 'New contact.'])
+  await partner(['set', 'acme', 'name=Other', `contact=${contact}`, '--note', 'New contact.'])
   expect((await partner(['show', 'acme'])).stdout).toContain(contact)
   const { results } = await bindings()
     .DB.prepare('select command from change_record where partner = ?')
     .bind('acme')
     .all()
-  expect(results[1]).toEqual({ command: `partner set acme contact=… name=Other contact=… --note 'New contact.'` })
+  expect(results[1]).toEqual({ command: `partner set acme name=Other contact=… --note 'New contact.'` })
   expect((await partner(['log', '--json'])).stdout).not.toContain(contact)
 })
 
