@@ -320,10 +320,23 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
   )
 }
 
-/** A repeated suspension is no change: the record would name a second author. */
-function isDone({ suspendedAt, closedAt }: Partner, { kind }: PartnerRequest): boolean {
-  if (kind === 'close') return closedAt !== null
-  return closedAt === null && (kind === 'suspend' ? suspendedAt !== null : kind === 'resume' && suspendedAt === null)
+/** What is repeated is no change: the record would name a second author. */
+function isDone(partner: Partner, request: PartnerRequest): boolean {
+  const { suspendedAt, closedAt } = partner
+  if (request.kind === 'close') return closedAt !== null
+  if (closedAt !== null) return false
+  switch (request.kind) {
+    case 'suspend':
+      return suspendedAt !== null
+    case 'resume':
+      return suspendedAt === null
+    case 'set':
+      return (['name', 'country', 'contact'] as const).every(
+        (field) => request[field] === undefined || request[field] === partner[field],
+      )
+    case 'end-tokens':
+      return false
+  }
 }
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. */
