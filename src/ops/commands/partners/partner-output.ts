@@ -7,6 +7,7 @@ import {
   type Credentials,
   type Partner,
   type PartnerRequest,
+  type ReplacedSecrets,
 } from '../../core/partners/partner-accounts.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
@@ -16,6 +17,13 @@ import type { Output } from '../frame/run.ts'
 /** A new secret. @param said of it. */
 export function describeSecret(data: Credentials, said: string): Output {
   return { data, note: `The secret is shown only this once: only its hash is stored.\n${said}` }
+}
+
+/** A line of a text to send; empty for a partner that is not suspended. */
+function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): string {
+  return suspendedAt === null
+    ? ''
+    : '\n- Your account is suspended: every request gets 401 until we end the suspension.'
 }
 
 const sending = 'Send this to the partner, and the secret separately, over a channel that you trust:'
@@ -35,27 +43,29 @@ Your account ${shortName} lists the investment plans of ${country}.
 
 export function formatRotationMessage(
   { clientId, shortName }: Credentials,
-  { earlierExpiresAt, isLost }: { earlierExpiresAt: number | null; isLost: boolean },
+  { before, earlierExpiresAt, isLost }: Pick<ReplacedSecrets, 'before' | 'earlierExpiresAt'> & { isLost: boolean },
 ): string {
   const lost = isLost ? '\n- The client secret that we sent you last no longer works.' : ''
   const earlier =
     earlierExpiresAt === null
       ? 'Your earlier client secrets no longer work: the token endpoint answers 401 invalid_client to them. Put the new one in place now.'
       : `Your earlier client secret works until ${formatIsoTime(earlierExpiresAt)}. Put the new one in place before then.`
+  const tokens =
+    before.suspendedAt === null ? '\n- Access tokens that you have stay valid.' : describeSuspension(before)
   return `${sending}
 
 There is a new client secret for your account ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
-- ${earlier}
-- Access tokens that you have stay valid. Your client ID stays the same.`
+- ${earlier}${tokens} Your client ID stays the same.`
 }
 
 /** After only tokens were ended. */
-export function formatTokensMessage({ clientId, shortName, tokensValidFrom }: Partner): string {
+export function formatTokensMessage(partner: Partner): string {
+  const { clientId, shortName, tokensValidFrom } = partner
   return `Send this to the partner:
 
 An access token of your account ${shortName} (client ID ${clientId}) may be known to others.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
-- Your client secret still works. Request a new access token now.
+- Your client secret still works. Request a new access token now.${describeSuspension(partner)}
 Remove the token from every place where others could read it, such as a log.`
 }
 
@@ -87,13 +97,16 @@ export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after
   }
 }
 
-export function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {
+export function formatLockdownMessage(
+  { clientId, shortName }: Credentials,
+  { before, tokensValidFrom }: Pick<ReplacedSecrets, 'before' | 'tokensValidFrom'>,
+): string {
   return `${sending}
 
 A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
-- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.${describeSuspension(before)}
 Your client ID stays the same. Remove the old secret from every place where others could read it.`
 }
 

@@ -165,9 +165,9 @@ export const partner = {
       const kind = replaceNewest ? 'replace-newest' : 'replace-all'
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
-      const { before, made, earlierExpiresAt, copied } = replaced
+      const { before, made, copied } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
-      run.print(describeSecret(made, formatRotationMessage(made, { earlierExpiresAt, isLost: replaceNewest })))
+      run.print(describeSecret(made, formatRotationMessage(made, { ...replaced, isLost: replaceNewest })))
       await copied
     },
   }),
@@ -190,9 +190,9 @@ export const partner = {
         return { ...output, note: `${output.note}\n${formatTokensMessage(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { before, made, tokensValidFrom, copied } = replaced
+      const { before, made, copied } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
+      run.print(describeSecret(made, formatLockdownMessage(made, replaced)))
       await copied
       return undefined
     },
