@@ -184,8 +184,8 @@ export async function describeMove(
 }
 
 /**
- * Changes a partner, and ends or deletes KV's copy of it, also when there is nothing to change, because an earlier run may have
- * stopped before.
+ * Changes a partner, and ends or deletes KV's copy of it. When there is nothing to change, an earlier run may have stopped before
+ * that: only a copy from after the newest change stays.
  *
  * - `end-tokens`: every token that was issued until now ends.
  * - `close` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.

@@ -57,7 +57,8 @@ export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries
   let found: RecordedPartner | undefined
   const findAndChange = async () => {
     found = await find()
-    return { before: found.partner, made: await change(found) }
+    const made = await change(found)
+    return { before: found.partner, made, isChanged: made.entries.length !== found.entries.length }
   }
   const updateWithoutDatabase = () => updateInOutage(store, name, effect, found).catch(describeCopyFailure)
 
@@ -66,9 +67,11 @@ export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries
     warn(`${await updateWithoutDatabase()} Waiting for the database …`)
   }
   try {
-    const { before, made } = await changing
+    const { before, made, isChanged } = await changing
+    const recorded = { partner: before, entries: made.entries }
+    if (!isChanged && (await hasNewestCopy(store, recorded))) return { before, made, copied: Promise.resolve() }
     // Also after an early mark: an isolate may have replaced it by a copy from before the change.
-    return { before, made, copied: updateCopy(store, warn, { partner: before, entries: made.entries }, find) }
+    return { before, made, copied: updateCopy(store, warn, recorded, find) }
   } catch (error) {
     // Otherwise the database works, and nothing was changed in it.
     const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
@@ -89,6 +92,13 @@ function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
     }
     work.then(settle, settle)
   })
+}
+
+/** Whether KV has a copy from after the newest change: isolates would not write it again for up to an hour. */
+async function hasNewestCopy(store: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
+  const [copy] = await findCopies(store, partner.shortName, partner).catch(() => [])
+  const checkedAtMs = readPath(copy?.metadata, 'checkedAtMs')
+  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= toEndMs(entries[0]?.changedAt)
 }
 
 /**

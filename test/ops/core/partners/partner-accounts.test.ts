@@ -17,7 +17,7 @@ import { CloudflareError, isUncertain } from '../../../../src/ops/store/failure.
 import { findMatchingHash } from '../../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../../src/db/client-queries.ts'
 import { selectStoredSecrets } from '../../../../src/db/partner-queries.ts'
-import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../../src/api/cache-keys.ts'
+import { getPartnerKey, getPlanListKey, maxReplicaLagMs, partnerKeyPrefix } from '../../../../src/api/cache-keys.ts'
 import { acme, createChanges } from '../../support/partner-changes.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { emptyDatabase, listKeysAfter } from '../../support/test-database.ts'
@@ -318,6 +318,21 @@ describe('the cached copy of a partner', () => {
 
   test('is deleted again when there is nothing to change', async () => {
     expect(await keepsCopy(() => change('resume'))).toBe(false)
+  })
+
+  test.each([
+    ['stays', 'has', 0],
+    ['is deleted', 'may lack', -1],
+  ])('%s when there is nothing to change and it %s the newest change', async (_, __, ms) => {
+    const { clientId } = await create()
+    const key = getPartnerKey(clientId)
+    const checkedAtMs = ((await find()).createdAt + 1) * 1000 + maxReplicaLagMs + ms
+    await env.CATALOG_CACHE.put(key, '{}', { metadata: { shortName: 'acme', checkedAtMs, mac: '' } })
+    await change('resume')
+    await set({ country: 'KE' })
+    expect((await env.CATALOG_CACHE.list()).keys).toHaveLength(ms === 0 ? 1 : 0)
+    await change('end-tokens')
+    expect((await env.CATALOG_CACHE.getWithMetadata(key)).metadata).not.toMatchObject({ checkedAtMs })
   })
 
   test('is ended as of D1’s clock, whatever the operator’s clock says, or without D1, of Cloudflare’s', async () => {
