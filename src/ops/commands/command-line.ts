@@ -200,11 +200,11 @@ async function readAttribution(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hidden = (hides?.(values as never) ?? []).filter(Boolean)
   const hide = (word: string) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)
-  const command = quoteWords(argv.map(hide))
+  // The record takes one line.
+  const command = putOnOneLine(quoteWords(argv.map(hide)))
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // Also the words that are hidden: a contact is in the database, if not in the record.
   checkNoSecrets([...argv, actor ?? ''])
-  // The record takes one line.
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }

@@ -76,6 +76,14 @@ test('partner set is refused when somebody else changes the partner during the q
   expect((await partner(['show', 'acme'])).stdout).toMatch(/^country +TZ$/m)
 })
 
+test('a command is one line of the record, without characters that a terminal acts on', async () => {
+  await create('acme')
+  await partner(['suspend', 'acme', '--note', 'Two\nlines,\u001b[31m red\u202e.'])
+  const { stdout } = await partner(['log', 'acme', '--json'])
+  const note = 'Two lines, [31m red .'
+  expect(JSON.parse(stdout)[0]).toMatchObject({ note, command: `partner suspend acme --note '${note}'` })
+})
+
 test('a contact is in the record in no form', async () => {
   const contact = 'amina@acme.example'
   await create('acme', '--contact', contact)
