@@ -41,6 +41,10 @@ export function checkAttribution({ actor, command, note }: Partial<Attribution> 
   if (actor === undefined) {
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
+  if (actor.toLowerCase() === 'schedule') {
+    throw new UserError('The name schedule is that of the Worker, which publishes at a time: choose another.')
+  }
   throwProblems([findLineProblem('actor', actor, maxActor), note ? findLineProblem('note', note, maxNote) : undefined])
-  return { actor, command: command.slice(0, maxCommand), note: note ?? null }
+  const cut = command.length > maxCommand ? `${command.slice(0, maxCommand - 1)}…` : command
+  return { actor, command: cut, note: note ?? null }
 }
