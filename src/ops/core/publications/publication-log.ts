@@ -57,13 +57,13 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   })
 }
 
-/** Tells why the pending ones of these can't be published. A scheduled one may also conflict with one before it. */
+/** Tells why the pending ones of these can't be published. A scheduled one may also conflict with one before it, or with other plans. */
 async function forecastConflicts(store: Store, rows: readonly PublicationRow[]): Promise<Map<number, string>> {
   const scheduled = rows.some(({ state }) => state === 'scheduled') ? await selectScheduled(store) : []
   const ids = new Set([...rows.filter(isPending), ...scheduled].map(({ id }) => id))
   const conflicts = await findConflicts(store.db, [...ids])
   const others = scheduled.filter(({ id }) => !conflicts.has(id))
-  return others.length < 2 ? conflicts : new Map([...conflicts, ...(await forecast(store, others)).conflicts])
+  return others.length === 0 ? conflicts : new Map([...conflicts, ...(await forecast(store, others)).conflicts])
 }
 
 /** Selects what is scheduled until a time, in the order in which it will be published. */

@@ -292,8 +292,10 @@ describe('with approval', () => {
     const category = { ...cash.category, id: 701, name: 'Cash', displayName: 'Cash', tagLine: 'Save.' }
     const change = await prepareImport(store, { plans: [cash, gold].map((plan) => ({ ...plan, category })) })
     const renamed = await publishChange(store, change, { ...request, dueAt: nextMinute() })
+    await setHint('cash', 'Overtaken')
     const { publication } = await setFields(store, 'silver', ['category.id=701'], request)
     const id = renamed?.id ?? 0
+    expect((await readPublication(store, id)).row.willConflict).toContain('category.name of silver')
     for (const choice of [{}, { exceptChanged: true }])
       await expect(prepareRedo(store, id, choice)).rejects.toThrow(
         new RegExp(`^Plan "silver": category.name: .*silver \\(id 3\\).* ${publication?.id}\\. `, 's'),
