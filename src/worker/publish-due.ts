@@ -8,7 +8,7 @@ import { describeError, log } from './log.ts'
 import { publishDeadlineMs, queryD1 } from './deadline.ts'
 
 /** A merge hashes all plans of a publication: about so many fit into the CPU limit of a run. */
-const maxMergedPlans = 10_000
+const maxHashedPlans = 10_000
 
 /**
  * Never rejects. What fails is logged, and the run of the next minute tries it again.
@@ -26,14 +26,14 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
 
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const due = await queryD1(selectDue(db))
-  let mergedPlans = 0
+  let hashedPlans = 0
   let isOneLeft = false
   for (const { id, planCount } of due) {
-    const mayMerge = mergedPlans === 0 || mergedPlans + planCount <= maxMergedPlans
+    const mayMerge = hashedPlans === 0 || hashedPlans + planCount <= maxHashedPlans
     // What conflicts may fit after the one that is left.
     const result = await publishOrEnd(db, id, { mayMerge, mayEnd: !isOneLeft }, version)
     // Others may have been merged, at least in part.
-    if (result !== 'published') mergedPlans += planCount
+    if (result !== 'published') hashedPlans += planCount
     isOneLeft ||= result === 'left'
   }
   if (due.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)

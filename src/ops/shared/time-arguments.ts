@@ -112,3 +112,8 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
 export function parsePastEnd(text: string, nowSeconds: number): number {
   return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
+
+/** @param dueAt Unix seconds: the time of a pending publication; null when it only waits for approval. */
+export function describeDue(dueAt: number | null): string {
+  return dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+}

@@ -21,7 +21,7 @@ import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { checkCountry } from '../../shared/country.ts'
 import { forecast, selectScheduled, suggestPlan } from '../publications/publication-log.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
+import { describeDue, formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export type { PlanSummary }
@@ -104,7 +104,7 @@ async function describeComingPlan({ db, target }: Store, name: string): Promise<
   for (const { id, dueAt } of pending.toReversed()) {
     const changes = await selectChanges(db, id, planIds)
     if (!changes.some(({ before, after }) => before === null && after !== null)) continue
-    const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+    const when = describeDue(dueAt)
     const show = describeCommand(target, 'catalog', 'show', String(id), '--plan', name)
     return `There is no plan ${abbreviate(name)} yet: publication ${id} adds it ${when}, and it can be changed from then on. See: ${show}`
   }

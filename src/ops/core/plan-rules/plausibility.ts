@@ -18,7 +18,7 @@ import type { Store } from '../../store/store.ts'
 import { applyChanges, mergeChanges, type MergedChange } from '../differences/catalog-merge.ts'
 import { nameContradictions } from '../differences/defects.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
+import { describeDue } from '../../shared/time-arguments.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
   findForgottenDates,
@@ -123,7 +123,7 @@ function describePending(
       `The pending publication ${id} by ${actor} ${problem}. The later one of both will conflict, and none of its plans will change: ${counts}.`,
     ]
   }
-  const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+  const when = describeDue(dueAt)
   const same = nameSame(changes, others)
   if (same !== '') {
     const which = `Publication ${id} by ${actor} already makes the same change of ${same}, ${when}.`

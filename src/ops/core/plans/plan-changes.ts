@@ -14,7 +14,7 @@ import {
   type Publication,
   type PublicationRequest,
 } from '../publications/publications.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
+import { describeDue } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { selectPendingChanges } from './plan-explanation.ts'
 
@@ -116,7 +116,7 @@ async function explainNoChange(
     const { after } = change
     if (after === null || willConflict !== null || (dueAt ?? 0) > time) continue
     if (isSameJson(after, { ...after, ...(await decide(after)) })) continue
-    const when = dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+    const when = describeDue(dueAt)
     return `${identifier} is like that now. Publication ${id} will change that ${when}: schedule this after it is published.`
   }
   return `${identifier} is like that now, so there is nothing to publish at that time.`
