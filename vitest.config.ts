@@ -16,10 +16,9 @@ const bindings = {
 }
 
 // The suffix of a test says where it runs: `*.slow.test.ts` in the slow mode only; `*.thorough.test.ts` also there, with many more
-// cases; `*.mocks.test.ts` alone in its process, which a mocked module would spoil for other files; `*.node.test.ts` of
-// src/ops/core in Node, because it needs Node or no database. The others of src/ops/core run in workerd, where D1 is in the process.
-const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
-const nodeCoreTests = 'test/ops/core/**/*.node{,.thorough}.test.ts'
+// cases; `*.mocks.test.ts` alone in its process, which a mocked module would spoil for other files; `*.worker.test.ts` of src/ops/core
+// in workerd.
+const workerTests = ['test/{worker,api,crypto,db,site/client}/**/*.test.ts', 'test/ops/core/**/*.worker.test.ts']
 const nodeTests = ['test/{account,ops,catalog,town}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const mockingTests = 'test/**/*.mocks.test.ts'
 const browserTests = ['test/site/browser/**/*.test.ts']
@@ -70,7 +69,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'worker',
             include: isSlow ? inSlowMode(workerTests) : workerTests,
-            exclude: [nodeCoreTests, mockingTests, ...(isSlow ? [] : onlySlow(workerTests))],
+            exclude: [mockingTests, ...(isSlow ? [] : onlySlow(workerTests))],
             // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
             isolate: false,
             setupFiles: ['test/worker/support/fresh-stores.ts', 'test/support/properties.ts'],
@@ -81,11 +80,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'node',
             include: isSlow ? inSlowMode(nodeTests) : nodeTests,
-            exclude: [
-              'test/ops/core/**/!(*.node|*.node.thorough).test.ts',
-              mockingTests,
-              ...(isSlow ? [] : onlySlow(nodeTests)),
-            ],
+            exclude: ['test/ops/core/**/*.worker.test.ts', mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
             // Importing takes longer than most files.
             isolate: false,
             restoreMocks: true,

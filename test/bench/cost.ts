@@ -38,7 +38,7 @@ export function computeCosts(rows: readonly LatencyRow[]): CostRow[] {
   })
 }
 
-/** Measured by catalog-cache.test.ts: queries an hour of an isolate that is always used, and what each partner adds. */
+/** Measured by one-question.test.ts: queries an hour of an isolate that is always used, and what each partner adds. */
 const queriesPerHour = { isolate: 52, partner: 1.08 }
 
 /** @param sharing isolates that each partner uses. */

@@ -2,6 +2,7 @@
 import type { ConfigSource } from '../../../src/api/config.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { listBindingKeys, type Store } from '../../../src/ops/store/store.ts'
+import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
 
 /** By default, hashes secrets with one iteration, which is quick. */
@@ -22,4 +23,12 @@ export function openBindingStore(
     askServerTimeMs: async () => Date.now(),
     config,
   }
+}
+
+/** The store, when its database does not answer. */
+export function withoutDatabase(store: Store): Store {
+  const fail = () => {
+    throw new CloudflareError('D1 is down', { kind: 'unknown' })
+  }
+  return { ...store, db: new Proxy(store.db, { get: fail }) }
 }

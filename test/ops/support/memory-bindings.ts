@@ -9,15 +9,15 @@ export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
 
 const folder = resolve(import.meta.dirname, '../../../migrations')
 
-const files = readdirSync(folder).toSorted()
+export const migrationFiles = readdirSync(folder).toSorted()
 
 /** The texts of the migrations, in order. */
-export const migrations = files.map((file) => readFileSync(join(folder, file), 'utf8'))
+export const migrations = migrationFiles.map((file) => readFileSync(join(folder, file), 'utf8'))
 
 /** Lists the migrations as wrangler does. */
 export async function recordMigrations({ DB }: Bindings): Promise<void> {
   await DB.prepare('create table d1_migrations (name text)').run()
-  for (const file of files) await DB.prepare('insert into d1_migrations values (?)').bind(file).run()
+  for (const file of migrationFiles) await DB.prepare('insert into d1_migrations values (?)').bind(file).run()
 }
 
 /** D1's: bytes of a text or a row, and parameters. */
@@ -25,15 +25,20 @@ const limits = { length: 2_000_000, variableNumber: 100 }
 
 /** Opens a migrated database and an empty namespace, and closes them after the last test of a file. */
 export function useMemoryBindings(): () => Bindings {
+  const { bindings, close } = openMemoryBindings()
+  afterAll(close)
+  return () => bindings
+}
+
+export function openMemoryBindings() {
   const database = new DatabaseSync(':memory:', { limits })
-  afterAll(() => database.close())
   // A fake clock is SQL's, too.
   database.function('unixepoch', { varargs: true }, (...args) =>
     args.includes('subsec') ? Date.now() / 1000 : Math.floor(Date.now() / 1000),
   )
   for (const migration of migrations) database.exec(migration)
-  const bindings = { DB: createD1(database), CATALOG_CACHE: createKv() }
-  return () => bindings
+  const bindings: Bindings = { DB: createD1(database), CATALOG_CACHE: createKv() }
+  return { bindings, close: () => database.close() }
 }
 
 interface Statement {
@@ -41,8 +46,9 @@ interface Statement {
   all: () => Promise<object>
   run: () => Promise<object>
   raw: (options?: { columnNames?: boolean }) => Promise<unknown[]>
+  first: (column: string) => Promise<unknown>
   /** As `all`, and nothing else runs in between. */
-  allSync: () => object
+  allSync: () => { results: Record<string, unknown>[] }
 }
 
 function createD1(database: DatabaseSync): D1Database {
@@ -66,6 +72,7 @@ function createD1(database: DatabaseSync): D1Database {
       bind: (...values) => prepare(sql, values),
       all: async () => allSync(),
       run: async () => allSync(),
+      first: async (column) => allSync().results[0]?.[column] ?? null,
       raw: async ({ columnNames = false } = {}) =>
         execute((statement) => {
           statement.setReturnArrays(true)
@@ -86,7 +93,7 @@ function createD1(database: DatabaseSync): D1Database {
       throw error
     }
   }
-  return { prepare, batch } as never
+  return { prepare, batch, exec: (sql: string) => prepare(sql).run() } as never
 }
 
 const codeNames = new Map([
@@ -114,6 +121,10 @@ function createKv(): KVNamespace {
   return {
     list,
     get: async (name: string) => entries.get(name)?.value ?? null,
+    getWithMetadata: async (name: string) => {
+      const { value = null, key } = entries.get(name) ?? {}
+      return { value, metadata: key?.metadata ?? null }
+    },
     put: async (name: string, value: string, { metadata }: KVNamespacePutOptions = {}) =>
       void entries.set(name, { value, key: { name, ...(metadata !== undefined && { metadata }) } }),
     delete: async (name: string) => void entries.delete(name),

@@ -1,4 +1,4 @@
-// The changes of a partner that tests make: of acme, on the store of the test's own Worker, unless a test says otherwise.
+// The changes of a partner that tests make: of acme, unless a test says otherwise.
 import {
   changePartner,
   createPartner,
@@ -10,12 +10,12 @@ import {
   type PartnerRequest,
 } from '../../../src/ops/core/partners/partner-accounts.ts'
 import type { SecretReplacement } from '../../../src/db/partner-changes.ts'
-import { operator, store } from './worker-store.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
 
 export const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
 
-/** @param by makes the changes; by default, a warning is an error. */
-export function createChanges(by: Operator = operator) {
+/** @param by makes the changes. */
+export function createChanges(store: Store, by: Operator) {
   const request = async (change: PartnerRequest, on = store) => {
     await changePartner(on, 'acme', change, by)
     return findPartner(store, 'acme')

@@ -1,5 +1,4 @@
 // No import silently undoes somebody else's work.
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import type { CatalogUpdate } from '../../../../src/ops/core/differences/plan-patch.ts'
@@ -13,14 +12,13 @@ import { invalidateLists, publishChange } from '../../../../src/ops/core/publica
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { publishPlans, spreadTimes } from '../../../support/publish-plans.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { attribution, importPlans, request, store } from '../../support/worker-store.ts'
+import { attribution, emptyStores, env, importPlans, request, store } from '../../support/memory-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
 
 beforeEach(async () => {
-  await emptyDatabase(env)
+  await emptyStores()
   await importPlans([cash, gold])
 })
 

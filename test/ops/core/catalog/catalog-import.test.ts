@@ -1,4 +1,3 @@
-import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../../../src/ops/core/file-formats/catalog-file.ts'
@@ -10,13 +9,12 @@ import { closePlan } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { arbitraryCatalog, makePlan } from '../../../support/make-plan.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { importPlans, interruptedStore, request, store } from '../../support/worker-store.ts'
+import { emptyStores, env, importPlans, interruptedStore, request, store } from '../../support/memory-store.ts'
 
 const nothingImported = 'Nothing was imported.'
 const high = { id: 5, name: 'High' }
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
 const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
 

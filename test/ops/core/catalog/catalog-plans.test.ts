@@ -1,5 +1,4 @@
 // The catalog as it was, exact to the second.
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
@@ -12,10 +11,9 @@ import { makePlan } from '../../../support/make-plan.ts'
 import { spreadTimes } from '../../../support/publish-plans.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { importPlans, request, store } from '../../support/worker-store.ts'
+import { emptyStores, env, importPlans, request, store } from '../../support/memory-store.ts'
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
 const plans = [1, 2, 3].map((id) => makePlan({ id, viewableIn: ['KE', 'UG'] }))
 

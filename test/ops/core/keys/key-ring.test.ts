@@ -1,4 +1,3 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   checkDroppable,
@@ -11,9 +10,8 @@ import {
 import { isInUse, replaceLeakedKey } from '../../../../src/ops/core/keys/leaked-key.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
-import { attribution, interceptChanges, loseAnswer, store } from '../../support/worker-store.ts'
+import { attribution, emptyStores, env, interceptChanges, loseAnswer, store } from '../../support/memory-store.ts'
 import { d1Down } from '../../../support/unreliable-stores.ts'
 
 const target = { remote: true, env: 'staging' }
@@ -24,7 +22,7 @@ const secret = (kid: string | number) => `JWT_KEY_${kid}`
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 const listEntries = async () => (await listKeyEntries(store)).map(({ kind, kid }) => `${kind} ${kid}`)
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
 describe('the list of keys', () => {
   const list = (secrets: string[], now = 1_700_000_015) => listKeys(secrets, now).map(({ kid, use }) => `${kid} ${use}`)

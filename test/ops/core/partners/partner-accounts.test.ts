@@ -1,4 +1,3 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   createPartner,
@@ -20,23 +19,28 @@ import { selectStoredSecrets } from '../../../../src/db/partner-queries.ts'
 import { getPartnerKey, getPlanListKey, maxReplicaLagMs, partnerKeyPrefix } from '../../../../src/api/cache-keys.ts'
 import { acme, createChanges } from '../../support/partner-changes.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
-import { emptyDatabase, listKeysAfter } from '../../support/test-database.ts'
+import { listKeysAfter } from '../../support/test-database.ts'
 import {
   attribution,
+  emptyStores,
+  env,
   interceptChanges,
   operator,
   store,
   storeWithoutCache,
   storeWithoutDatabase,
-} from '../../support/worker-store.ts'
+} from '../../support/memory-store.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 
 const hour = 3600
 const secretPattern = /^pcs_\w{36}$/
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
-const { create, find, listSecrets, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges()
+const { create, find, listSecrets, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges(
+  store,
+  operator,
+)
 /** D1's clock, which decides every time. */
 const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
 /** Sets columns of every row. */
@@ -306,7 +310,7 @@ test('a rotation is due when the oldest secret is more than a year old', () => {
 describe('the cached copy of a partner', () => {
   const warnings: string[] = []
   const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
-  const suspendOn = (on: typeof store) => createChanges(listening).change('suspend', on)
+  const suspendOn = (on: typeof store) => createChanges(store, listening).change('suspend', on)
   const failed = 'The database did not answer.'
   const ended =
     'acme is marked in the cache: while the database fails, it gets no token and no list after about three minutes.'
@@ -363,7 +367,7 @@ describe('the cached copy of a partner', () => {
         await store.deleteKey(name)
       },
     }
-    await createChanges().change('resume', overtaken)
+    await createChanges(store, operator).change('resume', overtaken)
     const { metadata } = await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))
     expect(metadata).toMatchObject({ endedAtMs: expect.any(Number), withoutSuspensionMs: expect.any(Number) })
   })
@@ -386,7 +390,7 @@ describe('the cached copy of a partner', () => {
     const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     const mark = { shortName: 'acme', endedAtMs: expect.any(Number) }
     expect(keys.map(({ metadata }) => metadata)).toMatchObject([mark, { shortName: 'boda' }, mark, undefined])
-    await expect(createChanges(listening).change('resume', storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    await expect(createChanges(store, listening).change('resume', storeWithoutDatabase)).rejects.toThrow('D1 is down')
     const { keys: left } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     expect(left.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
     const resumed = `${failed} The suspension of acme was lifted from the cache. ${again}`

@@ -1,4 +1,3 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { issueAccessToken } from '../../../../src/crypto/access-token.ts'
 import { generateClientSecret } from '../../../../src/crypto/client-secret.ts'
@@ -9,13 +8,12 @@ import {
   readOwners,
 } from '../../../../src/ops/core/partners/secret-owner.ts'
 import { makeSigningKey } from '../../../support/signing-key.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
 import { createChanges } from '../../support/partner-changes.ts'
-import { store } from '../../support/worker-store.ts'
+import { emptyStores, env, operator, store } from '../../support/memory-store.ts'
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
-const { create, find, change, rotate } = createChanges()
+const { create, find, change, rotate } = createChanges(store, operator)
 const nowSeconds = Math.floor(Date.now() / 1000)
 const identify = async (text: string) => {
   const [leak] = findLeaks(text)

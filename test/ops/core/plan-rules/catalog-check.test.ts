@@ -1,13 +1,11 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { checkCatalog } from '../../../../src/ops/core/plan-rules/catalog-check.ts'
 import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { attribution, importPlans, store } from '../../support/worker-store.ts'
+import { attribution, emptyStores, importPlans, store } from '../../support/memory-store.ts'
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
 const today = new Date().toISOString().slice(0, 10)
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)

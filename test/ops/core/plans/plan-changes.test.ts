@@ -1,5 +1,4 @@
 // The transcript of plans shows what each change prints.
-import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
@@ -14,14 +13,13 @@ import {
 import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { attribution, importPlans, interruptedStore, request, store } from '../../support/worker-store.ts'
+import { attribution, emptyStores, importPlans, interruptedStore, request, store } from '../../support/memory-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
 
 beforeEach(async () => {
-  await emptyDatabase(env)
+  await emptyStores()
   await importPlans([cash, gold])
 })
 

@@ -1,5 +1,4 @@
 // The transcript of plans shows `plan why` now.
-import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import { changePartner, createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
@@ -7,13 +6,12 @@ import { closePlan, setViewable } from '../../../../src/ops/core/plans/plan-chan
 import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
 import { explainPlan, selectPendingChanges } from '../../../../src/ops/core/plans/plan-explanation.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { attribution, importPlans, operator, request, store } from '../../support/worker-store.ts'
+import { attribution, emptyStores, env, importPlans, operator, request, store } from '../../support/memory-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 
 beforeEach(async () => {
-  await emptyDatabase(env)
+  await emptyStores()
   await importPlans([cash])
   await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
 })

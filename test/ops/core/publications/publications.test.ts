@@ -1,4 +1,3 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
@@ -19,8 +18,16 @@ import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { careful, importPlans, interceptChanges, loseAnswer, request, store } from '../../support/worker-store.ts'
+import {
+  careful,
+  emptyStores,
+  env,
+  importPlans,
+  interceptChanges,
+  loseAnswer,
+  request,
+  store,
+} from '../../support/memory-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
@@ -31,7 +38,7 @@ const soldOut = { isInvestable: false, nonInvestableNote: 'Sold out.' }
 let first = 0
 
 beforeEach(async () => {
-  await emptyDatabase(env)
+  await emptyStores()
   await importPlans([cash, gold])
   first = (await listPublications(store, {}))[0]?.id ?? 0
 })

@@ -1,18 +1,24 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectPartnerEntries } from '../../../../src/db/partner-queries.ts'
 import { findPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import { acme, createChanges } from '../../support/partner-changes.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
-import { interceptChanges, interruptedStore, loseAnswer, operator, store } from '../../support/worker-store.ts'
+import {
+  emptyStores,
+  env,
+  interceptChanges,
+  interruptedStore,
+  loseAnswer,
+  operator,
+  store,
+} from '../../support/memory-store.ts'
 
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
 const { name: acmeName } = acme
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(emptyStores)
 
-const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges({
+const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges(store, {
   ...operator,
   attribution,
 })

@@ -1,4 +1,3 @@
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { recordKeyChange } from '../../../../src/db/partner-changes.ts'
 import { endAsConflicted } from '../../../../src/db/publish.ts'
@@ -10,19 +9,21 @@ import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import type { SecretNames } from '../../../../src/ops/store/worker-secrets.ts'
 import { makePlan } from '../../../support/make-plan.ts'
+import { migrationFiles } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
-import { emptyDatabase } from '../../support/test-database.ts'
 import {
   attribution,
+  emptyStores,
+  env,
   importPlans,
   interruptedStore,
   request,
   store,
   storeWithoutCache,
-} from '../../support/worker-store.ts'
+} from '../../support/memory-store.ts'
 
 beforeEach(async () => {
-  await emptyDatabase(env)
+  await emptyStores()
   await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
   for (const recorded of [kid, old, later]) {
     const change = { ...attribution, requestId: crypto.randomUUID() }
@@ -34,7 +35,7 @@ const nextMinute = () => (Math.floor(Date.now() / 60_000) + 2) * 60
 const schedule = async (name: string) =>
   (await closePlan(store, name, 'Sold out.', { ...request, dueAt: nextMinute() })).publication?.id ?? 0
 
-const migrations = env.TEST_MIGRATIONS.map(({ name }) => name)
+const migrations = migrationFiles
 const deployed: Store = { ...store, target: { remote: true, env: 'staging' } }
 const [kid, old, later] = [String(Math.floor(Date.now() / 1000)), '1704067200', '2000000000']
 /** @param latest the keys of the latest version, when another one is live. */
@@ -124,7 +125,7 @@ test.each<[string, Circumstances]>([
   ],
   ['problem database: Cloudflare answered 500: x.', { isReplicated: down }],
   [unlisted, { prepare: () => env.DB.exec(`update plan_versions set viewable_in = '[]'`) }],
-  [unlisted, { prepare: () => emptyDatabase(env) }],
+  [unlisted, { prepare: emptyStores }],
   ['problem cache: KV is down.', { on: { ...storeWithoutCache, target: deployed.target } }],
   [`problem keys: ${noKey} ${rotate}`, { secrets: makeSecrets([later]) }],
   ['problem keys: Cloudflare answered 500: x.', { secrets: down }],

@@ -8,7 +8,7 @@ import { breakD1 } from '../../../worker/support/broken-bindings.ts'
 import { inOtherIsolate, startNewIsolate } from '../../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../../worker/support/requests.ts'
 import { createChanges } from '../../support/partner-changes.ts'
-import { attribution, storeWithoutDatabase } from '../../support/worker-store.ts'
+import { openBindingStore, withoutDatabase } from '../../support/binding-store.ts'
 
 beforeEach(async () => {
   await reset()
@@ -21,8 +21,13 @@ afterEach(() => {
 })
 
 const warnings: string[] = []
-const listening = { attribution, warn: (warning: string) => void warnings.push(warning) }
-const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges(listening)
+const listening = {
+  attribution: { actor: 'amina@example.com', command: 'test', note: null },
+  warn: (warning: string) => void warnings.push(warning),
+}
+const store = openBindingStore(env, {}, { PBKDF2_ITERATIONS: 1000 })
+const storeWithoutDatabase = withoutDatabase(store)
+const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges(store, listening)
 
 async function readAnswer(answer: Promise<Response>): Promise<string> {
   const response = await answer
@@ -127,7 +132,7 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
     expect(await readAnswersAfter(commands)).toEqual({ signIn: '200', list: '200' })
   })
 
-  const outage = createChanges(listening)
+  const outage = createChanges(store, listening)
   const suspendNow = () => outage.change('suspend', storeWithoutDatabase)
   const resumeNow = () => outage.change('resume', storeWithoutDatabase)
   const lockDownNow = () => outage.lockDown(storeWithoutDatabase)

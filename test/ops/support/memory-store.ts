@@ -1,15 +1,25 @@
-// A store on the D1 and KV of the test's own Worker: core needs no terminal, and here not even Node.
-import { env } from 'cloudflare:workers'
+// The store that tests of src/ops/core share, with what they change and break in it.
 import { expect, onTestFinished } from 'vitest'
 import { prepareImport } from '../../../src/ops/core/catalog/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications/publications.ts'
 import type { Operator } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
-import { openBindingStore } from './binding-store.ts'
+import { openBindingStore, withoutDatabase } from './binding-store.ts'
+import { openMemoryBindings, recordMigrations } from './memory-bindings.ts'
+import { emptyDatabase } from './test-database.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { interceptD1, type Fault } from '../../support/unreliable-stores.ts'
+
+/** All files of a process share them. */
+export const { bindings: env } = openMemoryBindings()
+await recordMigrations(env)
+
+export async function emptyStores(): Promise<void> {
+  await emptyDatabase(env)
+  for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
+}
 
 /** Hashes secrets with few iterations, which is quick. */
 export const store: Store = openBindingStore(env, {}, { PBKDF2_ITERATIONS: 1000 })
@@ -56,15 +66,7 @@ export const loseAnswer: Fault = async (call) => {
   return call()
 }
 
-/** A store whose database does not answer. */
-export const storeWithoutDatabase: Store = {
-  ...store,
-  db: new Proxy(store.db, {
-    get: () => {
-      throw new CloudflareError('D1 is down', { kind: 'unknown' })
-    },
-  }),
-}
+export const storeWithoutDatabase = withoutDatabase(store)
 
 /** A store that can't delete the cached copy of a partner. */
 export const storeWithoutCache: Store = {

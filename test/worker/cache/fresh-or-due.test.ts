@@ -1,0 +1,55 @@
+// The rows *fresh* and *due* of the first table.
+import { env } from 'cloudflare:workers'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  changeCatalog,
+  client,
+  clock,
+  open,
+  request,
+  second,
+  session,
+  start,
+  useSimulatedCatalog,
+} from '../support/simulated-catalog.ts'
+
+useSimulatedCatalog()
+
+describe('a fresh check', () => {
+  test('reads nothing for 60 s', async () => {
+    await request(0)
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    expect(await request(60 * second)).toMatchObject({
+      text: 'first',
+      tier: 'memory',
+      ageSeconds: 60,
+      cacheStatus: 'memory; hit; ttl=0',
+      calls: [],
+    })
+    expect({ get: get.mock.calls, put: put.mock.calls }).toEqual({ get: [], put: [] })
+  })
+})
+
+describe('a check that is due', () => {
+  test('renews the check after the response for another 60 s', async () => {
+    await request(0)
+    expect(await request(61 * second)).toMatchObject({ tier: 'memory', ageSeconds: 61, calls: ['check'] })
+    expect(await request(62 * second)).toMatchObject({ cacheStatus: 'memory; hit; ttl=59', calls: [] })
+  })
+
+  test('does not wait for that renewal', async () => {
+    await request(0)
+    const hanging = { ...session, checkPartner: () => new Promise<never>(() => {}) }
+    clock.nowMs = start + 61 * second
+    const catalog = await open({ openSession: () => hanging, waitUntil: () => {} })
+    expect(await catalog.readList(client.country, {})).toMatchObject({ tier: 'memory' })
+  })
+
+  test('loads an outdated list after that renewal, so that the next request has it', async () => {
+    await request(0)
+    changeCatalog('second')
+    expect(await request(61 * second)).toMatchObject({ text: 'first', calls: ['check', 'list'] })
+    expect(await request(62 * second)).toMatchObject({ text: 'second', tier: 'memory', calls: [] })
+  })
+})

@@ -1,0 +1,133 @@
+// Copies in KV.
+import { env } from 'cloudflare:workers'
+import { describe, expect, test, vi } from 'vitest'
+import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
+import {
+  changeCatalog,
+  changePartner,
+  client,
+  clock,
+  db,
+  finishWork,
+  getListKey,
+  open,
+  request,
+  second,
+  start,
+  startNewIsolate,
+  useSimulatedCatalog,
+  warnings,
+} from '../support/simulated-catalog.ts'
+
+useSimulatedCatalog()
+
+describe('KV', () => {
+  test('is read once by requests that come at the same time', async () => {
+    await request(0)
+    startNewIsolate()
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, async () => {
+        const catalog = await open()
+        return catalog.readList(client.country, {})
+      }),
+    )
+    expect(new Set(answers.map(({ list }) => list)).size).toBe(1)
+    expect(get.mock.calls.filter(([key]) => String(key) === getListKey()).length).toBe(1)
+    await finishWork()
+  })
+
+  test('gets a partner’s change at the next check', async () => {
+    await request(0)
+    changePartner({ isSuspended: true })
+    await request(121 * second)
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id), 'json')).toMatchObject({ isSuspended: true })
+  })
+
+  test('never gets the copy of a check that is not the newest any more', async () => {
+    const reads: (() => void)[] = []
+    const getWithMetadata = async () => {
+      await new Promise<void>((resolve) => void reads.push(resolve))
+      return { value: null, metadata: null }
+    }
+    const put = env.CATALOG_CACHE.put.bind(env.CATALOG_CACHE)
+    const kv = { getWithMetadata, put } as unknown as CacheContext['kv']
+    await open({ kv }, { currency: 'USD' }, '')
+    await vi.waitFor(() => expect(reads).toHaveLength(1))
+    changePartner({ isSuspended: true })
+    clock.nowMs = start + 121 * second
+    await open({}, { currency: 'USD' }, '')
+    await vi.waitFor(async () => expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).not.toBeNull())
+    reads[0]?.()
+    await finishWork()
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id), 'json')).toMatchObject({ isSuspended: true })
+  })
+
+  test('expires a copy after 30 h', async () => {
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    await request(0)
+    expect(put).toHaveBeenCalledTimes(2)
+    for (const [, , options] of put.mock.calls) expect(options).toMatchObject({ expirationTtl: 30 * 3600 })
+  })
+
+  test.each<[string, () => Promise<void>]>([
+    ['has a truncated list', async () => putList('{"text":"first"')],
+    ['has bytes of the same length', async () => putList('x'.repeat('{"text":"first"}'.length))],
+    ['has a list without metadata', async () => env.CATALOG_CACHE.put(getListKey(), '{"text":"first"}')],
+    [
+      'has a list with other metadata',
+      async () => env.CATALOG_CACHE.put(getListKey(), '{"text":"first"}', { metadata: ['x'] }),
+    ],
+    ['has a list without a revision', async () => putList('{"text":"first"}', { revision: undefined })],
+    ['has a list with an ETag of another form', async () => putList('{"text":"first"}', { etag: 'x' })],
+  ])('counts as a miss if it %s', async (_, garble) => {
+    await request(0)
+    await garble()
+    startNewIsolate()
+    db.text = 'from D1'
+    expect((await request(second)).text).toBe('from D1')
+    expect(new Set(warnings)).toEqual(new Set(['kv_garbled']))
+  })
+
+  async function putList(text: string, overrides: object = {}) {
+    const { metadata } = await env.CATALOG_CACHE.getWithMetadata<object>(getListKey())
+    await env.CATALOG_CACHE.put(getListKey(), text, { metadata: { ...metadata, ...overrides } })
+  }
+
+  test('does not get a list over its limit of 25 MiB, and Cache-Status does not say so', async () => {
+    const frame = '{"text":""}'.length
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put').mockImplementation(async () => {})
+    db.text = 'x'.repeat(25 * 1024 * 1024 - frame)
+    expect((await request(0)).cacheStatus).toBe('kv; fwd=miss; stored')
+    changeCatalog(`${db.text}x`)
+    expect((await request(121 * second)).cacheStatus).toBe('kv; fwd=miss')
+    expect(put.mock.calls.filter(([key]) => key === getListKey()).length).toBe(1)
+  })
+
+  const fail = () => Promise.reject(new Error('KV failed: 500'))
+  test.each<[string, Partial<CacheContext>]>([
+    ['is not bound', { kv: undefined }],
+    ['fails', { kv: { getWithMetadata: fail, put: fail } }],
+  ])('counts as a miss if it %s', async (_, overrides) => {
+    expect(await request(0, {}, overrides)).toMatchObject({ text: 'first', tier: 'd1' })
+  })
+
+  test('counts as a miss if it takes more than 2 s', async () => {
+    vi.useFakeTimers()
+    const kv = { getWithMetadata: () => new Promise<never>(() => {}), put: async () => {} } as never
+    const answered = open({ kv, waitUntil: () => {} }).then(({ readList }) => readList(client.country, {}))
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(await answered).toMatchObject({ tier: 'd1' })
+  })
+
+  test('KV’s copy of a partner is read otherwise only after the response, to save a write', async () => {
+    await request(0)
+    startNewIsolate()
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    await request(second)
+    expect(get.mock.calls.map(([key]) => key)).toEqual([getListKey(), getPartnerKey(client.id)])
+    expect(put).not.toHaveBeenCalled()
+  })
+})

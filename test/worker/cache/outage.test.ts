@@ -1,0 +1,122 @@
+// The last column of the first table: D1 fails for this request.
+import { env } from 'cloudflare:workers'
+import { describe, expect, test, vi } from 'vitest'
+import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import { StorageError } from '../../../src/db/database.ts'
+import { writePartnerCopy } from '../../../src/worker/cache/kv-copies.ts'
+import {
+  changePartner,
+  client,
+  clock,
+  db,
+  hour,
+  isolate,
+  makeContext,
+  makePartner,
+  minute,
+  open,
+  request,
+  second,
+  session,
+  start,
+  startNewIsolate,
+  useSimulatedCatalog,
+  warnings,
+} from '../support/simulated-catalog.ts'
+
+useSimulatedCatalog()
+
+describe('while D1 fails', () => {
+  test.each(['memory', 'kv'] as const)(
+    'a list in %s is served for 30 h, with a detail in Cache-Status',
+    async (tier) => {
+      await request(0)
+      db.isDown = true
+      if (tier === 'kv') startNewIsolate()
+      expect(await request(30 * hour)).toMatchObject({
+        text: 'first',
+        tier,
+        ageSeconds: 30 * 3600,
+        cacheStatus: `${tier}; hit; ttl=${60 - 30 * 3600}; detail=storage-unavailable`,
+      })
+      if (tier === 'kv') startNewIsolate()
+      await expect(request(30 * hour + second)).rejects.toThrow(StorageError)
+    },
+  )
+
+  test('a list counts its age from the check that last confirmed it, not from a later request', async () => {
+    await request(0)
+    await request(10 * hour)
+    await request(10 * hour + minute)
+    db.isDown = true
+    expect(await request(11 * hour)).toMatchObject({ ageSeconds: 3600 })
+  })
+
+  test('a partner in memory keeps its access for 30 h', async () => {
+    await request(0)
+    db.isDown = true
+    expect((await request(30 * hour)).partner).toEqual(makePartner())
+    expect(warnings).toContain('served_stale')
+    clock.nowMs += second
+    const late = open({ kv: undefined })
+    await expect(late).rejects.toThrow(StorageError)
+  })
+
+  test('KV’s copy of a partner decides if it is newer than memory’s check, also when KV fails later', async () => {
+    await request(0)
+    const here = isolate.openCatalog
+    startNewIsolate()
+    changePartner({ isSuspended: true })
+    await request(hour)
+    isolate.openCatalog = here
+    db.isDown = true
+    const kv = {
+      getWithMetadata: () => Promise.reject(new Error('KV failed')),
+      put: () => Promise.reject(new Error('KV failed')),
+    }
+    const isSuspended = async (ageMs: number, overrides = {}) =>
+      (
+        await isolate.openCatalog(makeContext({ nowMs: (clock.nowMs = start + ageMs), ...overrides }), {
+          clientId: client.id,
+          countryHint: client.country,
+          filter: undefined,
+        })
+      ).partner?.isSuspended
+    expect(await isSuspended(2 * hour)).toBe(true)
+    expect(await isSuspended(2 * hour + 61 * second, { kv })).toBe(true)
+    expect(await isSuspended(2 * hour + 62 * second)).toBe(true)
+  })
+
+  test('a new isolate reads KV’s copy of a partner once a minute', async () => {
+    await request(0)
+    startNewIsolate()
+    db.isDown = true
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    for (let ms = 0; ms < 60_000; ms += 1000) await request(hour + ms)
+    expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(client.id)).length).toBe(1)
+    await request(hour + minute)
+    expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(client.id)).length).toBe(2)
+  })
+
+  test('memory’s check is not written to KV again: it would seem to be younger', async () => {
+    await request(0)
+    db.isDown = true
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (const ageMs of [hour, 2 * hour]) await request(ageMs)
+    expect(put).not.toHaveBeenCalled()
+  })
+
+  test('a bug is not an outage', async () => {
+    await request(0)
+    const broken = { ...session, checkPartner: () => Promise.reject(new TypeError('bug')) }
+    await expect(request(hour, {}, { openSession: () => broken })).rejects.toThrow(TypeError)
+  })
+})
+
+test('a copy of a partner beyond 30 h is missing at its first read, too', async () => {
+  await request(0)
+  await writePartnerCopy(makeContext(), client.id, { partner: makePartner(), checkedAtMs: start - 30 * hour })
+  startNewIsolate()
+  db.isDown = true
+  await expect(request(second)).rejects.toThrow(StorageError)
+})

@@ -1,0 +1,194 @@
+// The cache of an isolate, on a simulated database and the real KV: test/worker/cache tests the freshness policy with it.
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, vi } from 'vitest'
+import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
+import type { PlanFilter } from '../../../src/catalog/plan-filters.ts'
+import { createSeal } from '../../../src/crypto/seal.ts'
+import { generateKey } from '../../../src/crypto/signing-keys.ts'
+import type { PartnerAccess } from '../../../src/db/client-queries.ts'
+import { StorageError } from '../../../src/db/database.ts'
+import type { CacheContext, CatalogSession } from '../../../src/worker/cache/cache-context.ts'
+import { createCatalogCache, type SignIn } from '../../../src/worker/cache/catalog-cache.ts'
+
+export const second = 1000
+export const minute = 60 * second
+export const hour = 3600 * second
+export const start = Date.UTC(2026, 0, 1)
+
+export const clock = { nowMs: start }
+/** Whose request it is, and another client of the isolate. Each test has KV keys of its own. */
+export const client = { id: '', country: '', otherId: '' }
+let clients = 0
+
+/** The database: what it holds, how it fails, and what it was asked. */
+export const db = makeDatabase()
+function makeDatabase() {
+  return {
+    partner: makePartner() as PartnerAccess | undefined,
+    /** Other partners, by client ID. */
+    others: { [client.otherId]: makePartner({ shortName: 'other' }) },
+    changeId: 1,
+    /** The newest change of `partner`. */
+    partnerChangeId: 1,
+    revision: 7,
+    text: 'first',
+    isEmpty: false,
+    isDown: false,
+    delayMs: 0,
+    calls: [] as string[],
+  }
+}
+
+/** The isolate that gets the requests. A test can replace it. */
+export const isolate = createIsolate()
+export function createIsolate() {
+  return createCatalogCache({ maxBytes: 1_000_000, maxPartners: 100 }, () => clock.nowMs)
+}
+export const startNewIsolate = () => Object.assign(isolate, createIsolate())
+
+export const makeKey = (kid: string) => ({ kid, jwk: { k: generateKey() } })
+const seal = createSeal([makeKey('1700000000')])
+/** The events that were warned of. */
+export const warnings: string[] = []
+const work: Promise<unknown>[] = []
+
+export function nameNewClient(): void {
+  client.id = `client-${++clients}`
+}
+
+/** Begins each test of a file with a new isolate, client and database. */
+export function useSimulatedCatalog(): void {
+  beforeEach(() => {
+    nameNewClient()
+    client.country = `K${clients}`
+    client.otherId = `${client.id}-other`
+    Object.assign(db, makeDatabase())
+    clock.nowMs = start
+    warnings.length = 0
+    startNewIsolate()
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+    vi.useRealTimers()
+  })
+}
+
+export function makePartner(access: Partial<PartnerAccess> = {}): PartnerAccess {
+  const secrets = [{ hash: 'hash', expiresAt: null }]
+  const { country } = client
+  return { shortName: 'acme', country, isSuspended: false, tokensValidFrom: null, secrets, ...access }
+}
+
+export const session: CatalogSession = {
+  checkPartner: async (id) => {
+    const { partnerChangeId, changeId, revision } = db
+    const partner = db.others[id] ?? db.partner
+    await answer('check')
+    return { partner, partnerChangeId, changeId, revision }
+  },
+  loadList: async () => {
+    const { text, isEmpty, revision } = db
+    await answer('list')
+    return { body: encodeList(text), isEmpty, revision }
+  },
+}
+
+export const encodeList = (text: string) => new TextEncoder().encode(JSON.stringify({ text }))
+export const decodeList = (body: Uint8Array) => (JSON.parse(new TextDecoder().decode(body)) as { text: string }).text
+
+async function answer(call: string): Promise<void> {
+  db.calls.push(call)
+  if (db.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, db.delayMs))
+  if (db.isDown) throw new StorageError('D1 is down')
+}
+
+export function makeContext(overrides: Partial<CacheContext> = {}): CacheContext {
+  return {
+    openSession: () => session,
+    kv: env.CATALOG_CACHE,
+    nowMs: clock.nowMs,
+    seal,
+    waitUntil: (promise) => void work.push(promise),
+    warn: ({ event }) => void warnings.push(event),
+    ...overrides,
+  }
+}
+
+/** One request `ageMs` after the start, and the work after its response. */
+export async function request(ageMs: number, filter: PlanFilter = {}, overrides: Partial<CacheContext> = {}) {
+  clock.nowMs = start + ageMs
+  db.calls = []
+  const catalog = await open(overrides, filter)
+  const { partner } = catalog
+  const { list, tier, ageSeconds, cacheStatus } = await catalog.readList(partner?.country ?? '', filter)
+  await finishWork()
+  return { text: decodeList(list.body), tier, ageSeconds, cacheStatus, partner, calls: db.calls }
+}
+
+/** A request of another client. */
+export async function requestOf(id: string, ...args: Parameters<typeof request>) {
+  const ownId = client.id
+  client.id = id
+  try {
+    return await request(...args)
+  } finally {
+    client.id = ownId
+  }
+}
+
+/** The test's own client asks D1 every 65 seconds, and `then` follows a second later. */
+export async function keepAsking(fromMs: number, untilMs: number, then?: (ageMs: number) => Promise<unknown>) {
+  for (let ms = fromMs; ms < untilMs; ms += 65 * second) {
+    await request(ms)
+    await then?.(ms + second)
+  }
+}
+
+export async function finishWork(): Promise<void> {
+  while (work.length > 0) await work.shift()
+}
+
+export function changeCatalog(text: string): void {
+  db.revision++
+  db.text = text
+}
+
+export function changePartner(access: Partial<PartnerAccess>): void {
+  db.partnerChangeId = ++db.changeId
+  db.partner = makePartner(access)
+}
+
+export function suspendOther(): void {
+  db.changeId++
+  db.others[client.otherId] = makePartner({ shortName: 'other', isSuspended: true })
+}
+
+/** A replica that lags behind from now on. */
+export function copyDatabase(): CatalogSession {
+  const { partner, partnerChangeId, changeId, revision, text, isEmpty } = db
+  return {
+    checkPartner: async () => ({ partner, partnerChangeId, changeId, revision }),
+    loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
+  }
+}
+
+export const withReplica =
+  (replica: CatalogSession, primary = session): CacheContext['openSession'] =>
+  (from) =>
+    from === 'primary' ? primary : replica
+
+/** Opens the catalog for a request. */
+export const open = (overrides: Partial<CacheContext> = {}, filter: PlanFilter = {}, countryHint = client.country) =>
+  isolate.openCatalog(makeContext(overrides), { clientId: client.id, countryHint, filter })
+
+/** Reads what is known about the client, and lets an old copy decide. */
+export const readForSignIn = (context: CacheContext, id = client.id): Promise<SignIn> =>
+  isolate.openSignIn(
+    context,
+    id,
+    async (found) => found,
+    async (found) => found,
+  )
+
+export const getListKey = (filter: PlanFilter = {}) => getPlanListKey(client.country, filter)
+export const readCopyOf = (id: string) => env.CATALOG_CACHE.getWithMetadata(getPartnerKey(id), 'json')
