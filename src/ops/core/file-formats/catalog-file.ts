@@ -4,7 +4,7 @@ import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
 import { describeValue } from './plan-cells.ts'
-import { planFields } from './plan-columns.ts'
+import { findColumn, planFields } from './plan-columns.ts'
 import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 export interface CatalogFile {
@@ -141,10 +141,17 @@ export function listDefects(
       return issue.keys.map((key) => findUnknownName(there, 'field', key, candidates))
     }
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
-    const hasComma = place.kind === 'row' && typeof found === 'string' && /^[+-]?[0-9]+,[0-9]/.test(found)
-    const fix = hasComma ? 'Write numbers such as 12.4 and 1000, in .xlsx as numbers, not as text.' : undefined
-    return [{ place: there, expected: issue.message, found: describeValue(found), fix }]
+    return [{ place: there, expected: issue.message, found: describeValue(found), fix: explainNumber(there, found) }]
   })
+}
+
+/** A text with digits is often a number with a decimal comma, a percent sign, or a minus of another kind. */
+function explainNumber({ kind, field = '' }: Place, found: unknown): string | undefined {
+  const column = findColumn(field)
+  const isNumber = column !== undefined && 'kind' in column && column.kind === 'number'
+  if (!isNumber || typeof found !== 'string' || !/\p{N}/u.test(found)) return undefined
+  if (kind === 'command') return 'Write numbers such as 12.4, -0.5 and 1000.'
+  return kind === 'row' ? 'Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.' : undefined
 }
 
 type Plans = readonly CatalogPlan[]

@@ -107,9 +107,12 @@ function decodeBoolean(cell: Cell): unknown {
   return text === 'true' || text === 'false' ? text === 'true' : cell
 }
 
+/** Spreadsheets also write a date as its midnight. */
+const midnight = /[T ]00:00(?::00(?:\.0+)?)?Z?$/
+
 function decodeDate(cell: Cell): unknown {
   if (cell instanceof Date) return formatDate(cell)
-  return typeof cell === 'string' ? cell.trim() : cell
+  return typeof cell === 'string' ? cell.trim().replace(midnight, '') : cell
 }
 
 /** A date with a time of the day keeps it, so that the schema refuses it. */

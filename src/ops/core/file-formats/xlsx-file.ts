@@ -33,8 +33,11 @@ function escapeText<Value>(value: Value): Value | string {
 export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   try {
     checkUnpackedSize(bytes)
-    const { sheets } = await readXlsx(bytes, { readStyles: true })
-    return { sheets: sheets.map(readSheet), format: { isUntyped: false } }
+    const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
+    // Takes 15 ms to load, which most commands do not need.
+    const { dateToSerial } = await import('hucre')
+    const toNumber = (date: Date) => dateToSerial(date, dateSystem === '1904')
+    return { sheets: sheets.map((sheet) => readSheet(sheet, toNumber)), format: { isUntyped: false } }
   } catch (error) {
     if (error instanceof UserError) throw error
     const reason = error instanceof Error ? error.message : 'it is damaged'
@@ -73,7 +76,8 @@ function checkUnpackedSize(bytes: Uint8Array): void {
 
 const mergedCell = new UnusableCell('a part of merged cells: split them')
 
-function readSheet({ name, rows, cells, merges = [] }: XlsxSheet): Sheet {
+/** @param toNumber returns the number that hucre made a date of. */
+function readSheet({ name, rows, cells, merges = [] }: XlsxSheet, toNumber: (date: Date) => number): Sheet {
   const mergesByRow = Map.groupBy(merges, ({ startRow }) => startRow)
   let open: MergeRange[] = []
   return {
@@ -82,7 +86,7 @@ function readSheet({ name, rows, cells, merges = [] }: XlsxSheet): Sheet {
       open = [...open, ...(mergesByRow.get(index) ?? [])].filter(({ endRow }) => endRow >= index)
       const covered = listCovered(open, index, row.length)
       return row.map((value, column) =>
-        covered.has(column) ? mergedCell : readCell(value, cells?.get(`${index},${column}`)),
+        covered.has(column) ? mergedCell : readCell(value, cells?.get(`${index},${column}`), toNumber),
       )
     }),
   }
@@ -99,19 +103,21 @@ function listCovered(merges: readonly MergeRange[], row: number, width: number):
 }
 
 /** For a formula, returns the value that the spreadsheet computed. */
-function readCell(value: Cell, cell: XlsxCell | undefined): Cell {
-  if (cell?.type === 'error') return new UnusableCell(`${showCell(value)}, the error of a formula`)
-  if (cell?.formula !== undefined && value === null) {
+function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
+  if (cell?.type === 'error') return new UnusableCell(`${showCell(found)}, the error of a formula`)
+  if (cell?.formula !== undefined && found === null) {
     return new UnusableCell('a formula without a value, which the spreadsheet computes when it saves the file')
   }
+  const format = cell?.style?.numFmt?.replaceAll(formatText, '')
+  // hucre takes a letter of a currency, such as in [$S/-280A], for a part of a date.
+  const isNumber = found instanceof Date && format !== undefined && !/[ymdhs]/i.test(format)
+  const value = isNumber ? toNumber(found) : found
   // 12.4 % is stored as 0.124.
-  if (typeof value === 'number' && isPercentage(cell?.style?.numFmt)) {
+  if (typeof value === 'number' && format?.includes('%')) {
     return new UnusableCell(`${Number((value * 100).toPrecision(15))} %, in a cell that is formatted as a percentage`)
   }
   return value
 }
 
-/** Ignores quoted and escaped characters of the number format. */
-function isPercentage(format = ''): boolean {
-  return format.replaceAll(/"[^"]*"|\\./g, '').includes('%')
-}
+/** The texts of a number format, its spaces as wide as a character, colors, currencies and conditions, but not [h] for hours. */
+const formatText = /"[^"]*"|[\\_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]/gis

@@ -141,7 +141,10 @@ describe('assignments of a command line', () => {
     ['Performance3=1', 'Expected the name of a field; found "Performance3". Did you mean performance3?'],
     ['minTopUpAmounts.KSH=1', `${currency}; found "minTopUpAmounts.KSH".`],
     ['minTopUpAmounts.__proto__=1', `${currency}; found "minTopUpAmounts.__proto__".`],
-    ['performance1=12,4', 'performance1: expected a number in percent per year, or null; found "12,4".'],
+    [
+      'performance1=12,4',
+      'performance1: expected a number in percent per year, or null; found "12,4". Write numbers such as 12.4, -0.5 and 1000.',
+    ],
     ['category=x', 'Expected the name of a field; found "category". Did you mean category.id?'],
   ])('%.30s', (assignment, defect) => {
     expect(set('hint=a', assignment)).toEqual([defect])

@@ -149,11 +149,6 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
   const date = new Date('2026-05-01T00:00:00Z')
   test.each<[string, Cell, string]>([
     ['performance1', 'abc', `${percent}; found "abc".`],
-    [
-      'performance1',
-      '12,4',
-      `${percent}; found "12,4". Write numbers such as 12.4 and 1000, in .xlsx as numbers, not as text.`,
-    ],
     ['performance1', new UnusableCell('#N/A, an error'), `${percent}; found #N/A, an error.`],
     ['performance1', date, `${percent}; found the date 2026-05-01.`],
     ['performanceDate', '30/10/2026', 'expected a calendar date as YYYY-MM-DD; found "30/10/2026".'],
@@ -175,6 +170,17 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
       `Sheet "Plans", row 2, column ${column}: ${message}`,
     ])
   })
+
+  test.each(['12,4', '−0.5', '(0.5)', '.5', '12.9%', '１２.９', '1 000', 'KES 1,000'])(
+    'the text %s in a column of numbers',
+    (text) => {
+      for (const column of ['performance1', 'minTopUpAmounts.KES', 'lockInPeriod', 'category.id']) {
+        expect(listDefects(makeSheet([plan], { 2: { [column]: text } }))).toEqual([
+          expect.stringMatching(/found ".*"\. Write numbers such as /),
+        ])
+      }
+    },
+  )
 
   test('all defects at once, of the names of the columns and of the values', () => {
     const header = ['identifier', 'Performance1', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']

@@ -57,7 +57,40 @@ test.each<[string, string, Partial<XlsxCell>, unknown]>([
     { value: 0.124, style: { numFmt: '0.00%' } },
     '12.4 %, in a cell that is formatted as a percentage',
   ],
-  ['a number with a sign for percent', 'performance1', { value: 12.4, style: { numFmt: '0.0"%"' } }, 12.4],
+  [
+    'a percentage of a format with a part for each sign',
+    'performance1',
+    { value: 0.124, style: { numFmt: '[Color10]"+"0.0%_);[Red](0.0%)' } },
+    '12.4 %, in a cell that is formatted as a percentage',
+  ],
+  ...[
+    '0.0"%"',
+    '0.0\\%',
+    '0.0_%_);\\(0.0_%\\)',
+    '0.0*%',
+    '[$%-409]0.0',
+    '[$S/-280A]\\ #,##0.00',
+    '[$Rs.d-4009]0',
+    '"y"0',
+  ].map((numFmt): [string, string, Partial<XlsxCell>, number] => [
+    `a number in the format ${numFmt}`,
+    'performance1',
+    { value: 12.9, style: { numFmt } },
+    12.9,
+  ]),
+  [
+    'a formula in such a format',
+    'performance1',
+    { formula: '6+6.9', formulaResult: 12.9, style: { numFmt: '[$S/-280A]0.0' } },
+    12.9,
+  ],
+  [
+    'a time that has passed',
+    'performance1',
+    { value: 12.9, style: { numFmt: '[h]' } },
+    new Date(Date.UTC(1900, 0, 12, 21, 36)),
+  ],
+  ['midnight in a cell of text', 'performanceDate', { value: '2026-11-30 00:00:00' }, '2026-11-30'],
   ['a formula with its value', 'performance1', { formula: '12+0.4', formulaResult: 12.4 }, 12.4],
   [
     'a formula without a value',
@@ -113,12 +146,33 @@ test.each([
   await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
 })
 
-test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
-  const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+/** Changes the XML of the only sheet. */
+async function editSheet(change: (xml: string) => string): Promise<Uint8Array> {
+  const parts = unzipSync(
+    await formatXlsx({
+      name: 'Plans',
+      rows: [
+        ['identifier', 'performanceDate'],
+        ['plan-1', '-'],
+      ],
+    }),
+  )
   const path = 'xl/worksheets/sheet1.xml'
-  const sheet = strFromU8(parts[path] ?? new Uint8Array())
+  return zipSync({ ...parts, [path]: strToU8(change(strFromU8(parts[path] ?? new Uint8Array()))) })
+}
+
+test.each(['2026-11-20', '2026-11-20T00:00:00', '2026-11-20T00:00:00.000'])(
+  'the date %s of a Strict workbook is read',
+  async (date) => {
+    const bytes = await editSheet((xml) => xml.replace(/<c r="B2".*?<\/c>/, `<c r="B2" t="d"><v>${date}</v></c>`))
+    const { patches } = parseUpdateSheets(await parseXlsx(bytes))
+    expect(patches[0]?.fields).toMatchObject({ performanceDate: '2026-11-20' })
+  },
+)
+
+test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
   const lastRow = '<row r="1048576"><c r="T1048576"><v>1</v></c></row></sheetData>'
-  const bytes = zipSync({ ...parts, [path]: strToU8(sheet.replace('</sheetData>', lastRow)) })
+  const bytes = await editSheet((xml) => xml.replace('</sheetData>', lastRow))
   await expect(parseXlsx(bytes)).rejects.toThrow(/^The file has more than 20 million cells\. Delete /)
 })
 
