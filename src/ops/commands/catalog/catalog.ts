@@ -306,16 +306,17 @@ async function readFile({ file }: FileInput, { io, progress }: ChangeRun) {
 }
 
 async function publishFile(prepared: CatalogImport, input: FileInput, run: ChangeRun): Promise<Output> {
-  const { changes, unchanged, isMerged } = prepared
+  const { changes, unchanged, isMerged, sheet } = prepared
   const added = changes.filter(({ before }) => before === null).length
   const removed = changes.filter(({ after }) => after === null).length
   const changed = changes.length - added - removed
   const losses = changed + removed
+  const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
   const { data } = await publishShown(prepared, input, run, {
     effect: losses === 0 ? undefined : `${countPlans(losses)} will be changed or removed.`,
-    lines: [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.`],
+    lines: [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${read}`],
   })
-  return { data: { added, changed, removed, unchanged, isMerged, ...data }, text: '' }
+  return { data: { added, changed, removed, unchanged, isMerged, sheet, ...data }, text: '' }
 }
 
 /** Shows a change, asks, and publishes it. @param question its lines are those after the difference. */

@@ -1,5 +1,5 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
-import { abbreviate, abbreviatePair, nameSome } from '../../../abbreviate.ts'
+import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
@@ -31,6 +31,7 @@ export interface CatalogImport extends PreparedChange {
   unchanged: number
   /** Whether the file said which revision it was exported at. */
   isMerged: boolean
+  sheet: CatalogFile['sheet']
 }
 
 export interface ImportChoice {
@@ -109,7 +110,7 @@ type Plans = readonly CatalogPlan[]
 /** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
 async function prepareMerge(
   { db }: Store,
-  { origin, ignored = [] }: Pick<CatalogFile, 'origin' | 'ignored'>,
+  { origin, sheet, notes = [] }: Omit<CatalogFile, 'plans'>,
   { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
@@ -140,9 +141,10 @@ async function prepareMerge(
     changes,
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
+    sheet,
     warnings: recorded ? [] : (await findTakenBack(db, changes)).map((warning) => `${warning} ${keepThem}`),
     notes: [
-      ...describeIgnored(ignored),
+      ...notes,
       ...(recorded ? describeKept(file, put) : []),
       ...findForgottenMonths(changes, excludePlans(before, changes)),
     ],
@@ -226,9 +228,4 @@ function describeKept(file: Plans, merged: Plans): string[] {
   )
   const which = `${countPlans(kept.length)} changed since the export, and these values stay`
   return kept.length === 0 ? [] : [`${which}: ${nameSome(values)}.`]
-}
-
-function describeIgnored(columns: readonly string[]): string[] {
-  const names = nameSome(columns.map(abbreviate))
-  return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
 }

@@ -20,7 +20,7 @@ export interface PlanPatch extends FieldPatch {
 }
 
 /** The patches of a file, and its defects so far: `applyPatches` finds the others. */
-export interface CatalogUpdate extends Pick<CatalogFile, 'origin' | 'ignored'> {
+export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
   patches: PlanPatch[]
   defects: Defect[]
 }
@@ -44,7 +44,8 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
       defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: other.place })
     } else patches.set(identifier, { identifier, fields, place: row.place })
   }
-  return { patches: [...patches.values()], defects, origin: table.origin, ignored: table.ignored }
+  const { origin, sheet, notes } = table
+  return { patches: [...patches.values()], defects, origin, sheet, notes }
 }
 
 /** Reads `name=value` words of a command line. */

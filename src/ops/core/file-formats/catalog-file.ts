@@ -11,8 +11,10 @@ export interface CatalogFile {
   plans: CatalogPlan[]
   /** Where it was exported from; undefined when it was not. */
   origin?: CatalogOrigin | undefined
-  /** Columns of a spreadsheet that are no field of a plan. */
-  ignored?: readonly string[] | undefined
+  /** The sheet that was read, if the file has several. */
+  sheet?: string | undefined
+  /** Of a spreadsheet: what people may have overlooked. */
+  notes?: readonly string[] | undefined
 }
 
 export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | Invalid

@@ -44,7 +44,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
   const places = new Map<CatalogPlan, Place>()
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { kind: 'invalid', places, ...table }
-  const { columns, rows, headerPlace, origin, ignored } = table
+  const { columns, rows, headerPlace, origin, sheet, notes } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
   const missing = listColumns([]).filter((column) => !present.has(column.name) && !isOptional(column))
@@ -63,7 +63,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
   const plans = [...places.keys()]
   defects.push(...findContradictions(plans, places))
   if (defects.length > 0) return { kind: 'invalid', defects, places }
-  return { kind: 'catalog', plans, origin, ignored }
+  return { kind: 'catalog', plans, origin, sheet, notes }
 }
 
 /** Whether files of older plans lack the column. */

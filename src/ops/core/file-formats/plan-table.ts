@@ -12,12 +12,16 @@ import {
   type CellFormat,
 } from './plan-cells.ts'
 import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
-import { abbreviate } from '../../../abbreviate.ts'
+import { abbreviate, nameSome } from '../../../abbreviate.ts'
 
 export interface Sheet {
   /** undefined when the format has no names, as CSV. */
   name: string | undefined
   rows: readonly (readonly Cell[])[]
+  isHidden?: boolean
+  /** From 0. */
+  hiddenRows?: ReadonlySet<number>
+  hiddenColumns?: ReadonlySet<number>
 }
 
 export interface Spreadsheet {
@@ -30,7 +34,7 @@ export interface PlanRow {
   cells: readonly Cell[]
 }
 
-export interface PlanTable extends Pick<CatalogFile, 'origin' | 'ignored'> {
+export interface PlanTable extends Omit<CatalogFile, 'plans'> {
   /** With the position of the column in the rows. */
   columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
@@ -39,7 +43,7 @@ export interface PlanTable extends Pick<CatalogFile, 'origin' | 'ignored'> {
   defects: readonly Defect[]
 }
 
-/** The name of the sheet in an export. When several sheets of a file have plans, the sheet with this name is read. */
+/** The name of the sheet in an export. */
 export const plansSheetName = 'Plans'
 
 /** The column that says where the plans were exported from. Every row has it, so that rows can be sorted and deleted. */
@@ -55,25 +59,30 @@ function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
   return catalog === undefined ? undefined : { catalog, revision: Number(revision) }
 }
 
-/** @returns the table, or why there is none. */
+/** @returns the table, or why there is none. Nobody sees a hidden sheet, so it counts only when no visible one has plans. */
 export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { defects: Defect[] } {
   const found = sheets.flatMap((sheet) => {
     const headerIndex = sheet.rows.findIndex((row) => row.some(isIdentifierColumn))
     return headerIndex === -1 ? [] : [{ sheet, headerIndex }]
   })
-  const chosen = found.length === 1 ? found[0] : found.find(({ sheet }) => sheet.name === plansSheetName)
-  if (chosen) {
-    const table = readTable(chosen.sheet, chosen.headerIndex, format)
-    // Named in another way, as the defects say.
-    return table.columns.some(({ name }) => name === 'identifier') ? table : { defects: [...table.defects] }
-  }
+  const visible = found.filter(({ sheet }) => !sheet.isHidden)
+  const [chosen, ...others] = visible.length > 0 ? visible : found
   const place: Place = { kind: 'file' }
-  if (found.length === 0) {
+  if (chosen === undefined) {
     const expected = 'a row with the names of the columns, one of them identifier'
     return { defects: [{ place, expected, found: 'none' }] }
   }
-  const names = found.map(({ sheet }) => abbreviate(sheet.name)).join(' and ')
-  return { defects: [{ place, expected: `plans in the sheet ${plansSheetName}`, found: `plans in ${names}` }] }
+  const { sheet, headerIndex } = chosen
+  if (others.length > 0) {
+    const names = [chosen, ...others].map((other) => abbreviate(other.sheet.name)).join(' and ')
+    const fix = sheet.isHidden ? 'Unhide the one that counts.' : 'Hide or delete the others.'
+    const kind = sheet.isHidden ? 'the hidden sheets' : 'the sheets'
+    return { defects: [{ place, expected: 'plans in one sheet', found: `plans in ${kind} ${names}`, fix }] }
+  }
+  const table = readTable(sheet, headerIndex, format)
+  // Named in another way, as the defects say.
+  if (!table.columns.some(({ name }) => name === 'identifier')) return { defects: [...table.defects] }
+  return sheets.length === 1 ? table : { ...table, sheet: sheet.name }
 }
 
 function isIdentifierColumn(cell: Cell): boolean {
@@ -92,7 +101,7 @@ function readTable(sheet: Sheet, headerIndex: number, format: CellFormat): PlanT
   const [source = ''] = sources.keys()
   return {
     origin: parseCatalogOrigin(source),
-    ignored,
+    notes: [...describeIgnored(ignored), ...describeHidden(sheet, columns, whole)],
     columns,
     rows: tooMany.length > 0 ? [] : whole,
     headerPlace: locateRow(sheet, headerIndex),
@@ -150,6 +159,32 @@ function findUnknownColumn(title: string, place: Place): Defect | undefined {
   const defect = findUnknownName(place, 'column', title, known)
   const isPart = planFields.some(({ name }) => name === title.split('.')[0])
   return defect.fix === undefined && !isPart ? undefined : defect
+}
+
+function describeIgnored(columns: readonly string[]): string[] {
+  const names = nameSome(columns.map(abbreviate))
+  return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
+}
+
+/** Says what was read though nobody sees it, such as rows that a filter hides. */
+function describeHidden(
+  { name, isHidden = false, hiddenRows = new Set(), hiddenColumns = new Set() }: Sheet,
+  columns: PlanTable['columns'],
+  rows: readonly PlanRow[],
+): string[] {
+  const sheet = `sheet ${abbreviate(name)}`
+  const rowCount = rows.filter(({ place }) => hiddenRows.has(place.row - 1)).length
+  const hidden = columns.filter(({ index }) => hiddenColumns.has(index))
+  const columnCount = hidden.filter(({ index }) => rows.some(({ cells }) => !isEmptyCell(cells[index]))).length
+  const counts = [...count(rowCount, 'hidden row'), ...count(columnCount, 'hidden column')]
+  return [
+    ...(isHidden ? [`The ${sheet} is hidden. It was read because no visible sheet has plans.`] : []),
+    ...(counts.length > 0 ? [`The ${sheet} has ${counts.join(' and ')} with values, which were read, too.`] : []),
+  ]
+}
+
+function count(number: number, noun: string): string[] {
+  return number === 0 ? [] : [`${number} ${noun}${number === 1 ? '' : 's'}`]
 }
 
 function findCutRows(rows: readonly PlanRow[], width: number): Defect[] {

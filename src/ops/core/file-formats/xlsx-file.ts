@@ -77,11 +77,17 @@ function checkUnpackedSize(bytes: Uint8Array): void {
 const mergedCell = new UnusableCell('a part of merged cells: split them')
 
 /** @param toNumber returns the number that hucre made a date of. */
-function readSheet({ name, rows, cells, merges = [] }: XlsxSheet, toNumber: (date: Date) => number): Sheet {
+function readSheet(
+  { name, rows, cells, merges = [], columns = [], rowDefs = new Map(), hidden, veryHidden }: XlsxSheet,
+  toNumber: (date: Date) => number,
+): Sheet {
   const mergesByRow = Map.groupBy(merges, ({ startRow }) => startRow)
   let open: MergeRange[] = []
   return {
     name,
+    isHidden: hidden === true || veryHidden === true,
+    hiddenRows: listHidden(rowDefs),
+    hiddenColumns: listHidden(columns.entries()),
     rows: rows.map((row, index) => {
       open = [...open, ...(mergesByRow.get(index) ?? [])].filter(({ endRow }) => endRow >= index)
       const covered = listCovered(open, index, row.length)
@@ -90,6 +96,10 @@ function readSheet({ name, rows, cells, merges = [] }: XlsxSheet, toNumber: (dat
       )
     }),
   }
+}
+
+function listHidden(parts: Iterable<[index: number, part: { hidden?: boolean }]>): Set<number> {
+  return new Set([...parts].flatMap(([index, { hidden }]) => (hidden ? index : [])))
 }
 
 /** Lists the columns of a row that merged cells cover. The first of merged cells has their value. */

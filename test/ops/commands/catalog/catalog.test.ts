@@ -1,6 +1,7 @@
 // What a transcript can't show of ops catalog: questions, progress, JSON, spreadsheets, and thousands of plans.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeXlsx, type WriteSheet } from 'hucre/xlsx'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { formatCatalog } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { parseCsv } from '../../../../src/ops/core/file-formats/csv-file.ts'
@@ -392,6 +393,24 @@ test('an export has the format of its name and of the past, and import and updat
   expect(await readJson('catalog update figures.xlsx --json')).toMatchObject({ unchanged: 3, isMerged: true })
   await writeFile(join(folder, 'binary'), Uint8Array.of(0xff))
   expect((await ops('catalog import binary')).stderr).toMatch(/^The file is not UTF-8\. .*\nNothing was imported\.\n$/)
+})
+
+test('the summary names the sheet that was read, if the file has several', async () => {
+  const makeSheet = (name: string, tenor: string) => ({
+    name,
+    rows: [
+      ['identifier', 'tenor'],
+      ['cash', tenor],
+    ],
+  })
+  const november = makeSheet('November', '9 years')
+  const update = async (...sheets: WriteSheet[]) => ops('catalog update -', { stdin: await writeXlsx({ sheets }) })
+  const { stdout } = await update({ ...makeSheet('Plans', '1 year'), veryHidden: true }, november)
+  expect(stdout).toContain('tenor "Open-ended" → "9 years"')
+  expect(stdout).toContain(
+    '\nPlans: 0 added, 1 changed, 0 removed, 0 unchanged. They were read from the sheet "November".\n',
+  )
+  expect((await update(november)).stdout).toContain('Plans: 0 added, 0 changed, 0 removed, 1 unchanged.\n')
 })
 
 test('an update of a cut or empty file, or of JSON, is refused', async () => {

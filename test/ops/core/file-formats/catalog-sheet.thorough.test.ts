@@ -36,7 +36,7 @@ test.each([true, false])(
         expect(parseCatalogSheets({ sheets: [sheet], format })).toEqual({
           kind: 'catalog',
           plans,
-          ignored: [],
+          notes: [],
           ...source,
         })
       }),
@@ -88,7 +88,7 @@ test('an ID of 16 digits is a text, because spreadsheets keep 15', () => {
 })
 
 describe('what people and spreadsheets do to a sheet is read', () => {
-  const expected = { kind: 'catalog', plans: [plan], ignored: [], origin }
+  const expected = { kind: 'catalog', plans: [plan], notes: [], origin }
 
   test('rows above the names, and empty rows', () => {
     const sheet = makeSheet()
@@ -135,12 +135,46 @@ describe('what people and spreadsheets do to a sheet is read', () => {
     })
   })
 
-  test('the sheet that is called Plans, when others have plans, too', () => {
-    const old = { ...makeSheet([makePlan({ id: 9 })]), name: 'Old' }
-    expect(parse(old, makeSheet())).toEqual(expected)
-    expect(listDefects(old, { ...makeSheet(), name: 'New' })).toEqual([
-      'The file: expected plans in the sheet Plans; found plans in "Old" and "New".',
-    ])
+  const named = (name: string, isHidden = false, id = plan.id) => ({ ...makeSheet([makePlan({ id })]), name, isHidden })
+
+  test('the only sheet of plans that people see, whatever its name, and names it', () => {
+    const sheet = 'November'
+    for (const hidden of [named('Plans', true, 9), { ...named('Plans', true), rows: [['Read me']] }]) {
+      expect(parse(hidden, named(sheet))).toEqual({ ...expected, sheet })
+    }
+    expect(parse({ ...named('Notes'), rows: [['Read me']] }, named(sheet))).toEqual({ ...expected, sheet })
+  })
+
+  test('the only sheet of plans when it is hidden, and says so', () => {
+    const notes = ['The sheet "Old" is hidden. It was read because no visible sheet has plans.']
+    const readMe = { ...named('Plans'), rows: [['Read me']] }
+    expect(parse(readMe, named('Old', true))).toEqual({ ...expected, sheet: 'Old', notes })
+  })
+
+  test('neither of two sheets of plans, if people see both or none', () => {
+    for (const isHidden of [false, true]) {
+      const [defect, ...others] = listDefects(named('Plans', isHidden), named('Plans (2)', isHidden))
+      expect(defect).toContain(`plans in the ${isHidden ? 'hidden ' : ''}sheets "Plans" and "Plans (2)".`)
+      expect(others).toEqual([])
+    }
+  })
+
+  test('hidden rows and columns with values, and counts them', () => {
+    const plans = [1, 2, 3].map((id) => makePlan({ id, identifier: `plan-${id}`, performance10: null }))
+    const sheet = makeSheet(plans)
+    const index = (name: string) => sheet.rows[0]?.indexOf(name) ?? 0
+    const readNotes = (hiddenRows: number[], hiddenColumns: string[]) => {
+      const hidden = { hiddenRows: new Set(hiddenRows), hiddenColumns: new Set(hiddenColumns.map(index)) }
+      const result = parse({ ...sheet, ...hidden })
+      return result.kind === 'catalog' && { plans: result.plans, notes: result.notes }
+    }
+    expect(readNotes([0, 9], ['performance10'])).toEqual({ plans, notes: [] })
+    expect(readNotes([1], [])).toEqual({
+      plans,
+      notes: ['The sheet "Plans" has 1 hidden row with values, which were read, too.'],
+    })
+    const notes = ['The sheet "Plans" has 2 hidden rows and 1 hidden column with values, which were read, too.']
+    expect(readNotes([2, 3], ['name', 'performance10'])).toEqual({ plans, notes })
   })
 })
 

@@ -12,7 +12,7 @@ test('a catalog in CSV is read back unchanged, with where it comes from', () => 
       expect(parseCatalogSheets(parseCsv(decodeText(bytes)))).toEqual({
         kind: 'catalog',
         plans,
-        ignored: [],
+        notes: [],
         ...source,
       })
     }),

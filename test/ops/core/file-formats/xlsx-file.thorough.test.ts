@@ -12,7 +12,7 @@ test('a catalog in .xlsx is read back unchanged, with where it comes from', asyn
   await fc.assert(
     fc.asyncProperty(arbitraryCatalog, arbitrarySource, async (plans, source) => {
       const bytes = await formatXlsx(formatCatalogSheet({ plans, ...source }, { isUntyped: false }))
-      expect(parseCatalogSheets(await parseXlsx(bytes))).toEqual({ kind: 'catalog', plans, ignored: [], ...source })
+      expect(parseCatalogSheets(await parseXlsx(bytes))).toEqual({ kind: 'catalog', plans, notes: [], ...source })
     }),
   )
 })
@@ -128,6 +128,29 @@ test('each cell that merged cells cover is refused, and no other', async () => {
     cells.map((cell) => (cell instanceof UnusableCell ? '-' : cell)).join(''),
   )
   expect(shown).toEqual(['ab-d', 'a--d', 'a--d', 'a-cd'])
+})
+
+test('hidden sheets, rows and columns are found', async () => {
+  const rows = [
+    ['a', 'b', 'c'],
+    [1, 2, 3],
+  ]
+  const hidden = { hidden: true }
+  const { sheets } = await parseXlsx(
+    await writeXlsx({
+      sheets: [
+        { name: 'Visible', rows, columns: [{}, hidden, { width: 9 }], rowDefs: new Map([[1, hidden]]) },
+        { name: 'Hidden', rows, hidden: true },
+        { name: 'Very', rows, veryHidden: true },
+      ],
+    }),
+  )
+  const none = new Set()
+  expect(sheets).toMatchObject([
+    { name: 'Visible', isHidden: false, hiddenRows: new Set([1]), hiddenColumns: new Set([1]) },
+    { name: 'Hidden', isHidden: true, hiddenRows: none, hiddenColumns: none },
+    { name: 'Very', isHidden: true, hiddenRows: none, hiddenColumns: none },
+  ])
 })
 
 /** Changes the size that the archive declares for the first sheet. */
