@@ -15,15 +15,17 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
-// The suffix of a test says where it runs: `*.slow.test.ts` in the slow mode only; `*.thorough.test.ts` also there, with many more
-// cases; `*.mocks.test.ts` alone in its process, which a mocked module would spoil for other files; `*.worker.test.ts` of src/ops/core
-// in workerd.
-const workerTests = ['test/{worker,api,crypto,db,site/client}/**/*.test.ts', 'test/ops/core/**/*.worker.test.ts']
-const nodeTests = ['test/{account,ops,catalog,town}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
-const mockingTests = 'test/**/*.mocks.test.ts'
-const browserTests = ['test/site/browser/**/*.test.ts']
-const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
-const inSlowMode = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.{slow,thorough}.test.ts'))
+// The suffix of a test says when it runs:
+// - `*.test.ts` in `npm test`, and `*.thorough.test.ts` also every night, with many more cases.
+// - `*.ci.test.ts` on every change, in .ci/run, and every night. `*.slow.test.ts` every night: `npm run test:slow`.
+// - `*.mocks.test.ts` in `npm test`, alone in its process, which a mocked module would spoil for other files.
+const modes = {
+  test: { include: '*.test.ts', exclude: ['**/*.{ci,slow,mocks}.test.ts'], propertyRuns: 25 },
+  ci: { include: '*.ci.test.ts', exclude: [], propertyRuns: 25 },
+  slow: { include: '*.{ci,slow,thorough}.test.ts', exclude: [], propertyRuns: 500 },
+}
+const workerFolders = ['test/{worker,api,crypto,db,site/client}/**']
+const nodeFolders = ['test/{account,ops,catalog,town}/**', 'test/site', 'test']
 
 /** The cases of a file may be in the support that it imports. */
 function measureFile({ moduleId }: TestSpecification): number {
@@ -39,21 +41,22 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/**
- * `npm test` runs every test but the slow ones, on all cores. `npm run test:slow` (--mode slow) runs the slow ones, and the
- * properties with many more cases, one file at a time: some of them measure time.
- */
+/** The slow mode runs one file at a time: some of them measure time. */
 export default defineConfig(({ mode }) => {
   const isSlow = mode === 'slow'
-  const propertyRuns = isSlow ? 20_000 : 100
+  const { include, exclude, propertyRuns } = modes[isSlow || mode === 'ci' ? mode : 'test']
+  const filesOf = (folders: string[]) => ({ include: folders.map((folder) => `${folder}/${include}`), exclude })
+  const propertySeed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31)
+  if (isSlow)
+    console.log(`${propertyRuns} cases of each property. To try the same: SEED=${propertySeed} npm run test:slow`)
   // A refusal of an unknown client is quick, except where its time is measured.
-  const workerBindings = isSlow ? bindings : { ...bindings, PBKDF2_ITERATIONS: 1000 }
+  const workerBindings = mode === 'test' ? { ...bindings, PBKDF2_ITERATIONS: 1000 } : bindings
   const testTimeout = isSlow ? 20 * 60_000 : 60_000
   return {
     test: {
       // Shows the Worker's log lines of a failed test only.
       silent: 'passed-only',
-      provide: { propertyRuns, isSlow },
+      provide: { propertyRuns, propertySeed, isSlow },
       maxWorkers: isSlow ? 1 : '100%',
       sequence: { sequencer: LongestFirst },
       projects: [
@@ -68,8 +71,7 @@ export default defineConfig(({ mode }) => {
           ],
           test: {
             name: 'worker',
-            include: isSlow ? inSlowMode(workerTests) : workerTests,
-            exclude: [mockingTests, ...(isSlow ? [] : onlySlow(workerTests))],
+            ...filesOf(workerFolders),
             // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
             isolate: false,
             setupFiles: ['test/worker/support/fresh-stores.ts', 'test/support/properties.ts'],
@@ -79,8 +81,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'node',
-            include: isSlow ? inSlowMode(nodeTests) : nodeTests,
-            exclude: ['test/ops/core/**/*.worker.test.ts', mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
+            ...filesOf(nodeFolders),
             // Importing takes longer than most files.
             isolate: false,
             restoreMocks: true,
@@ -91,12 +92,12 @@ export default defineConfig(({ mode }) => {
           },
         },
         {
-          test: { name: 'mocks', include: [mockingTests], testTimeout },
+          test: { name: 'mocks', include: ['test/**/*.mocks.test.ts'], testTimeout },
         },
         {
           test: {
             name: 'browser',
-            include: browserTests,
+            include: ['test/site/browser/*.test.ts'],
             globalSetup: 'test/site/browser/start-site.ts',
             testTimeout,
           },

@@ -1,5 +1,5 @@
 // D1's interface over node:sqlite, and KV as a Map, with the methods that the command line and its tests call: a command needs no
-// runtime for its tests. test/ops/store/conformance.thorough.test.ts holds them to what the local runtime does.
+// runtime for its tests. test/ops/store/conformance.ci.test.ts holds them to what the local runtime does.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'

@@ -7,10 +7,19 @@ import { writeClients } from '../../src/site/client-files.ts'
 import { runFile } from '../support/run-file.ts'
 import { createFolder } from '../support/temporary-folder.ts'
 
-test('the TypeScript client has the types of the service, and compiles without the DOM library', async () => {
+async function write() {
   const folder = await createFolder()
   await mkdir(join(folder, 'client'))
-  await writeClients(folder)
+  return { folder, files: await writeClients(folder) }
+}
+
+// `npm ci` refuses another file than the one that it installed before.
+test('a new build of a version of the package has the same checksum', async () => {
+  expect((await write()).files).toEqual((await write()).files)
+})
+
+test('the TypeScript client has the types of the service, and compiles without the DOM library', async () => {
+  const { folder } = await write()
   const catalog = resolve(import.meta.dirname, '../../src/catalog')
   const code = `
     import type * as Client from './client/investment-plans.mts'

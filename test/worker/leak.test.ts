@@ -2,13 +2,13 @@
 import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Credentials } from '../../../../src/ops/core/partners/partner-accounts.ts'
-import { d1Down } from '../../../support/unreliable-stores.ts'
-import { breakD1 } from '../../../worker/support/broken-bindings.ts'
-import { inOtherIsolate, startNewIsolate } from '../../../worker/support/isolate.ts'
-import { basic, fetchToken, requestPlans, requestToken } from '../../../worker/support/requests.ts'
-import { createChanges } from '../../support/partner-changes.ts'
-import { openBindingStore, withoutDatabase } from '../../support/binding-store.ts'
+import { type Credentials } from '../../src/ops/core/partners/partner-accounts.ts'
+import { d1Down } from '../support/unreliable-stores.ts'
+import { breakD1 } from './support/broken-bindings.ts'
+import { inOtherIsolate, startNewIsolate } from './support/isolate.ts'
+import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
+import { createChanges } from '../ops/support/partner-changes.ts'
+import { openBindingStore, withoutDatabase } from '../ops/support/binding-store.ts'
 
 beforeEach(async () => {
   await reset()
