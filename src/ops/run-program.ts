@@ -12,7 +12,6 @@ export async function runProgram(): Promise<void> {
   process.env['INIT_CWD'] ??= process.cwd()
   process.chdir(resolve(import.meta.dirname, '../..'))
   const { stdin, stdout, stderr } = process
-  /** The reader of our output may close it early (| head), and a disk may be full. */
   let writeError: NodeJS.ErrnoException | undefined
   stdout.on('error', (error: NodeJS.ErrnoException) => (writeError = error))
   stderr.on('error', () => {})
@@ -25,8 +24,13 @@ export async function runProgram(): Promise<void> {
   stdout.write('', () => {
     // The error of an earlier write is emitted together with this callback.
     setImmediate(() => {
-      if (writeError) stderr.write(`The output is incomplete (${writeError.code}).\n`)
-      process.exit(writeError && code === 0 ? 2 : code)
+      // The reader may close it early (| head).
+      const isFailed = writeError !== undefined && writeError.code !== 'EPIPE'
+      if (writeError && context.unseen.isChanged) {
+        const lines = ['The change was made; its output could not be written.', context.unseen.fix ?? '']
+        stderr.write(`${lines.join('\n').trim()}\n`)
+      } else if (isFailed) stderr.write(`The output is incomplete (${writeError?.code}).\n`)
+      process.exit(isFailed && code === 0 ? 2 : code)
     })
   })
 }

@@ -54,12 +54,37 @@ test('a home folder that can’t be written is no obstacle', () => {
 })
 
 describe('output that can’t be written', () => {
-  test('is no error when the reader stops early', () => {
-    expect(run(`${program} --help | head -1; exit \${PIPESTATUS[0]}`).status).toBe(0)
-  })
+  const made = 'The change was made; its output could not be written.\n'
+  const create = (name: string) =>
+    `${program} partner create --short-name ${name} --name X --country KE --json --persist-to ${state}`
+  const runClosed = (command: string) => run(`${command} | true; exit \${PIPESTATUS[0]}`)
 
-  test('is an error', () => {
+  test.each(['--help', `partner list --persist-to ${state}`])(
+    'of %s is no error when the reader stops early',
+    (args) => {
+      const { status, stderr } = runClosed(`${program} ${args}`)
+      expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('output') })
+    },
+  )
+
+  test('of a read is an error', () => {
     const { status, stderr } = run(`${program} --help > /dev/full`)
     expect({ status, stderr }).toEqual({ status: 2, stderr: 'The output is incomplete (ENOSPC).\n' })
+  })
+
+  test.each([
+    ['full', 2, (command: string) => run(`${command} > /dev/full`)],
+    ['closed', 0, runClosed],
+  ])('of a change says that the change was made, and how to replace a lost secret: %s', (name, exit, runUnseen) => {
+    const on = `--persist-to ${state}`
+    for (const command of [create(name), `${program} partner rotate ${name} ${on}`]) {
+      const { status, stderr } = runUnseen(command)
+      expect({ status, stderr }).toEqual({ status: exit, stderr: expect.stringContaining(made) })
+      const [, another = ''] = /npm run -s ops -- (partner rotate .*)/.exec(stderr) ?? []
+      expect(JSON.parse(run(`${program} ${another} --json`).stdout)).toMatchObject({ shortName: name })
+    }
+    const suspend = `${program} partner suspend ${name} ${on}`
+    expect(runUnseen(suspend).stderr).toContain(made)
+    expect(runUnseen(suspend).stderr).not.toContain(made)
   })
 })

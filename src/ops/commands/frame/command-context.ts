@@ -23,6 +23,14 @@ export interface CommandContext {
   argv: readonly string[]
   /** The variables of the environment. */
   variables: Readonly<Record<string, string | undefined>>
+  /** What the user must know if stdout can't be written. The command writes to it. */
+  unseen: Unseen
+}
+
+interface Unseen {
+  isChanged: boolean
+  /** How to get what only the output had, such as a secret. */
+  fix?: string | undefined
 }
 
 /** The context of the program: real stores, real keys, the real time. */
@@ -44,5 +52,6 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),
     argv,
     variables,
+    unseen: { isChanged: false },
   }
 }

@@ -14,6 +14,8 @@ export interface Output {
   text?: string | readonly object[]
   /** For people, on stderr. */
   note?: string | undefined
+  /** A sentence for the user if the output can't be written. */
+  ifUnseen?: string
   /** Somebody must act: what is said on stderr, with exit code 3. */
   findings?: string | undefined
 }
@@ -55,10 +57,17 @@ export function createRun(
     progress,
     target,
     withStore: (place, work) =>
-      context.withStore(place, (store) => work(progress ? withProgress(store, progress.show) : store)),
+      context.withStore(place, async (store) => {
+        try {
+          return await work(progress ? withProgress(store, progress.show) : store)
+        } finally {
+          context.unseen.isChanged ||= store.changes.outcome === 'changed'
+        }
+      }),
     report: (...lines) => isJson || stdout.writePieces(toLines(lines)),
     warn: (...lines) => stderr.writePieces(toLines(lines)),
-    print: ({ data, text, note }) => {
+    print: ({ data, text, note, ifUnseen }) => {
+      context.unseen.fix = ifUnseen
       if (isJson) return void stdout.write(`${JSON.stringify(data)}\n`)
       const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
       const place = isChange ? `${describePlace(target)} ` : ''

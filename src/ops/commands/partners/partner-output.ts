@@ -10,13 +10,22 @@ import {
   type ReplacedSecrets,
 } from '../../core/partners/partner-accounts.ts'
 import { abbreviate } from '../../../abbreviate.ts'
+import { describeCommand, type Target } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
 import type { Output } from '../frame/run.ts'
 
-/** A new secret. @param said of it. */
-export function describeSecret(data: Credentials, said: string): Output {
-  return { data, note: `The secret is shown only this once: only its hash is stored.\n${said}` }
+/** A new secret. @param said of it. @param earlierExpiresAt null when no earlier secret works. */
+export function describeSecret(
+  data: Credentials,
+  said: string,
+  target: Target,
+  earlierExpiresAt: number | null = null,
+): Output {
+  const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
+  const another = describeCommand(target, 'partner', 'rotate', data.shortName, ...flags)
+  const note = `The secret is shown only this once: only its hash is stored.\n${said}`
+  return { data, note, ifUnseen: `The secret is lost. To make another one: ${another}` }
 }
 
 /** A line of a text to send; empty for a partner that is not suspended. */

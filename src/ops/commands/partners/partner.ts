@@ -82,7 +82,7 @@ export const partner = {
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
       // Not below the text to send, with which it would be copied.
       if (warning !== undefined) run.warn(warning)
-      run.print(describeSecret(made, formatWelcome(made, origin)))
+      run.print(describeSecret(made, formatWelcome(made, origin), run.target))
       if (contact) await storeContact(store, shortName, contact)
     },
   }),
@@ -167,7 +167,8 @@ export const partner = {
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
       const { before, made, copied } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
-      run.print(describeSecret(made, formatRotationMessage(made, { ...replaced, isLost: replaceNewest })))
+      const said = formatRotationMessage(made, { ...replaced, isLost: replaceNewest })
+      run.print(describeSecret(made, said, run.target, replaced.earlierExpiresAt))
       await copied
     },
   }),
@@ -192,7 +193,7 @@ export const partner = {
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, made, copied } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(describeSecret(made, formatLockdownMessage(made, replaced)))
+      run.print(describeSecret(made, formatLockdownMessage(made, replaced), run.target))
       await copied
       return undefined
     },

@@ -42,6 +42,22 @@ test('a new secret is printed, also when the contact can’t be stored', async (
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/pcs_\w{36}\n$/) })
 })
 
+test('when a new secret can’t be printed, the program knows that it was made, and how to replace it', async () => {
+  const runUnseen = async (words: string) => {
+    const unseen: CommandContext['unseen'] = { isChanged: false }
+    await runCommand(`partner ${words}`.split(' '), { findOrigin: noOrigin, withStore, unseen })
+    return unseen
+  }
+  const fix = (flags: string) => expect.stringMatching(new RegExp(`partner rotate acme ${flags}$`))
+  const created = await runUnseen('create --short-name acme --name Acme --country KE')
+  expect(created).toEqual({ isChanged: true, fix: fix('--grace 0') })
+  expect(await runUnseen('rotate acme')).toEqual({ isChanged: true, fix: fix('--replace-newest') })
+  expect(await runUnseen('suspend acme')).toEqual({ isChanged: true })
+  for (const words of ['suspend acme', 'show acme', 'rotate boda']) {
+    expect(await runUnseen(words)).toEqual({ isChanged: false })
+  }
+})
+
 test('partner suspend asks before it reads the database, and marks the partner in the cache while that fails', async () => {
   await create('acme')
   let calls = 0
