@@ -12,27 +12,27 @@ CREATE TABLE catalog (
 INSERT INTO catalog (id, name) VALUES (1, lower(hex(randomblob(8))));
 
 -- What was proposed for the catalog, by whom, and what was decided. A publication is staged with its plans, without any effect.
--- One UPDATE publishes it, if it is complete and fits the catalog: it sets state and revision. The catalog is the newest
--- published version of each plan. AUTOINCREMENT: the ID of deleted staging is never used again.
+-- Whether it fits the catalog is decided before (src/catalog/fit.ts). One UPDATE publishes it, if it is complete and nothing was
+-- published since that decision. The catalog is the newest published version of each plan. AUTOINCREMENT: the ID of deleted
+-- staging is never used again.
 CREATE TABLE publications (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
-  -- staging: being written, deleted after an hour. waiting: for approval. scheduled: for due_at. Then one of the last four.
-  -- conflicted: it did not fit the catalog any more. replaced: it was published as the row that has its ID as replaces_id.
+  -- staging: being written, deleted after an hour. waiting: for approval. scheduled: for due_at. Then one of the last three.
+  -- conflicted: it did not fit the catalog any more.
   state          TEXT    NOT NULL CHECK (state IN
-                   ('staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled', 'replaced')),
+                   ('staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled')),
   actor          TEXT    NOT NULL,
   command        TEXT    NOT NULL,
   note           TEXT,
   created_at     INTEGER NOT NULL,
-  -- The revision of the catalog that its plans were computed from. It is published only if they are unchanged since.
+  -- The revision of the catalog that its plans were computed from: only its plan_versions with this base count. When others
+  -- changed its plans since, merged ones are written beside them, and publishing sets the base that those have.
   base_revision  INTEGER NOT NULL,
-  -- How many plans it has, and a hash of them. Without plans it only raises the revision, which outdates cached lists.
-  plan_count     INTEGER NOT NULL,
-  plans_hash     TEXT,
+  plan_count     INTEGER NOT NULL, -- Without plans it only raises the revision, which outdates cached lists.
   undone_id      INTEGER, -- The publication that this one takes back.
-  -- The pending publication that this one is, merged with what others changed since. One UPDATE publishes the one and ends
-  -- the other.
-  replaces_id    INTEGER,
+  redone_id      INTEGER, -- The publication that this one makes again.
+  -- What its author confirmed, for its approver: a JSON array of sentences.
+  warnings       TEXT    NOT NULL CHECK (json_valid(warnings) AND json_type(warnings) = 'array'),
   due_at         INTEGER,
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_by    TEXT,    approved_at INTEGER, approved_note TEXT,
@@ -51,18 +51,20 @@ CREATE TABLE publications (
 ) STRICT;
 CREATE INDEX publications_by_state ON publications (state, due_at);
 
--- The plans of each publication: the JSON object that partners get, whose text is never parsed for a request, and the JSON array
--- of the countries in whose lists it is. NULL: the plan is removed.
+-- The plans of each publication, as computed from the catalog at base_revision: the JSON object that partners get, whose text is
+-- never parsed for a request, and the JSON array of the countries in whose lists it is. NULL: the plan is removed.
 CREATE TABLE plan_versions (
   publication_id INTEGER NOT NULL,
+  base_revision  INTEGER NOT NULL,
   plan_id        INTEGER NOT NULL,
   document       TEXT CHECK (document IS NULL OR (
     json_valid(document) AND document ->> '$.id' IS plan_id AND json_type(document, '$.identifier') IS 'text')),
   viewable_in    TEXT CHECK (viewable_in IS NULL OR (json_valid(viewable_in) AND json_type(viewable_in) = 'array')),
+  hash           TEXT    NOT NULL, -- SHA-256 of plan_id, document and viewable_in.
   -- 1: it is not the current version, and never will be. Set some time after that became true, so 0 means nothing: the mark
   -- only saves reading old versions.
   superseded     INTEGER NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
-  PRIMARY KEY (publication_id, plan_id),
+  PRIMARY KEY (publication_id, base_revision, plan_id),
   CHECK ((document IS NULL) = (viewable_in IS NULL))
 ) STRICT;
 CREATE INDEX plan_versions_by_plan ON plan_versions (plan_id);

@@ -1,6 +1,7 @@
 // The three-way merge of a plan, by field. Pure, on plain JSON: the Worker's schedule merges without the schema.
 import { nameSome } from '../abbreviate.ts'
 import { isJsonObject } from '../json.ts'
+import { mergeRules } from './merge-rules.ts'
 
 /** A plan with any fields, also those that this copy of the code doesn't know. */
 export type PlainPlan = Readonly<Record<string, unknown>>
@@ -20,9 +21,8 @@ export interface PlanMerge<Plan> {
 }
 
 /**
- * Merges its own changes of a plan with those that others made since. An object is one value. A list is a set, whose items are
- * merged each. `isInvestable` follows `nonInvestableNote`. A plan with another identifier is another plan. A new
- * return of one side and a new date of the other conflict, because the return may be of the month before.
+ * Merges the own changes of a plan with later changes by others. A field is one value, unless `mergeRules` has a rule for it. A plan
+ * with another identifier is another plan.
  * @param base what both began with. Null is a plan that doesn't exist.
  */
 export function mergePlan<Plan extends PlainPlan>(
@@ -37,35 +37,44 @@ export function mergePlan<Plan extends PlainPlan>(
   if (own === null || current === null || isOther(base) || isOther(current)) {
     return { plan: own, conflicts: [{ identifier, field: undefined, own, current }] }
   }
-  /** Who alone changed a field. */
-  const findSide = (field: string) => {
-    const isOwn = !isSameJson(own[field], base?.[field])
-    const isTheirs = !isSameJson(current[field], base?.[field])
-    return isOwn === isTheirs ? undefined : isOwn ? 'own' : 'others'
-  }
-  const sideOfDate = findSide('performanceDate')
+  const isOwnNew = (field: string) => !isSameJson(own[field], base?.[field])
+  const isTheirsNew = (field: string) => !isSameJson(current[field], base?.[field])
+  const isOnlyOwn = (field: string) => isOwnNew(field) && !isTheirsNew(field)
+  const isOnlyTheirs = (field: string) => isTheirsNew(field) && !isOwnNew(field)
+
   const conflicts: FieldConflict[] = []
   const merged: Record<string, unknown> = {}
-  for (const field of Object.keys({ ...own, ...current })) {
+  const fields = Object.keys({ ...own, ...current })
+  for (const field of fields) {
+    const { isSet, compute, partner } = mergeRules[field] ?? {}
     const [before, ours, theirs] = [base?.[field], own[field], current[field]]
-    if (Array.isArray(ours) && Array.isArray(theirs)) {
-      merged[field] = mergeItems(Array.isArray(before) ? before : [], ours, theirs)
+    if (isSet) {
+      merged[field] = mergeItems(before, ours, theirs)
       continue
     }
-    const side = findSide(field)
-    const isOfOtherMonth = /^performance\d/.test(field) && side && sideOfDate && side !== sideOfDate
-    merged[field] = isSameJson(ours, before) && !isOfOtherMonth ? theirs : ours
-    const isConflict = isOfOtherMonth || (!side && !isSameJson(ours, theirs))
-    if (isConflict && field !== 'isInvestable') conflicts.push({ identifier, field, own: ours, current: theirs })
+    const isSplit =
+      partner !== undefined &&
+      ((isOnlyOwn(field) && isOnlyTheirs(partner)) || (isOnlyTheirs(field) && isOnlyOwn(partner)))
+    merged[field] = isOwnNew(field) || isSplit ? ours : theirs
+    const isTwofold = isOwnNew(field) && isTheirsNew(field) && !isSameJson(ours, theirs)
+    if ((isSplit || isTwofold) && !compute) conflicts.push({ identifier, field, own: ours, current: theirs })
   }
-  merged['isInvestable'] = merged['nonInvestableNote'] === null
+  for (const field of fields) {
+    const compute = mergeRules[field]?.compute
+    if (compute) merged[field] = compute(merged)
+  }
   return { plan: { ...own, ...merged }, conflicts }
 }
 
-function mergeItems(base: readonly unknown[], own: readonly unknown[], current: readonly unknown[]): unknown[] {
-  const kept = current.filter((item) => own.includes(item) || !base.includes(item))
-  const added = own.filter((item) => !base.includes(item) && !current.includes(item))
+function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
+  const [before, ours, theirs] = [listItems(base), listItems(own), listItems(current)]
+  const kept = theirs.filter((item) => ours.includes(item) || !before.includes(item))
+  const added = ours.filter((item) => !before.includes(item) && !theirs.includes(item))
   return [...kept, ...added].map(String).toSorted()
+}
+
+function listItems(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 /** Whether two JSON values are the same: the order of members and of items doesn't matter. */

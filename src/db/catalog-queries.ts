@@ -4,17 +4,17 @@ import {
   asc,
   count,
   gt,
+  inArray,
   isNotNull,
   lt,
   lte,
   max,
-  ne,
   notInArray,
   sql,
   type SQL,
   type SQLWrapper,
 } from 'drizzle-orm'
-import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
+import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
 import { listOf, StorageError } from './database.ts'
@@ -64,24 +64,9 @@ export async function selectCatalogPlan(
   return plan ? { plan, revision: row.revision } : undefined
 }
 
-/**
- * Selects a plan for each object that has an ID: the first one that has the object.
- * @param objects the field and the ID of each, such as `['category', 3]`.
- * @param exceptId of a plan that is left out.
- */
-export async function selectSharing(
-  db: OperatorDatabase,
-  objects: readonly (readonly [field: string, id: unknown])[],
-  exceptId: number,
-): Promise<CatalogPlan[]> {
-  const others = selectNewestVersions(and(isNotSuperseded, ne(planVersions.planId, exceptId)))
-  const rows = await db.values<[planId: number, ...StoredPlan]>(sql`
-    select min(plan_id), document, viewable_in from (
-      select plan_id, document, viewable_in, key, case type when 'object' then value ->> '$.id' end as id
-      from (${others}), json_each(document)
-    ) where (key, id) in (select value ->> 0, value ->> 1 from json_each(${JSON.stringify(objects)})) group by key, id`)
-  const plans = rows.map(([planId, ...texts]) => [planId, readPlan(...texts)] as const)
-  return [...new Map(plans).values()].flatMap((plan) => plan ?? [])
+/** Selects the plans of the catalog with these IDs, in ascending order. */
+export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogPlan[]> {
+  return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, listOf(planIds))))
 }
 
 /** The size of a list of plans: bytes are those of its documents with a comma each. */
@@ -195,7 +180,7 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, name: string):
 }
 
 /** Selects the plans of the newest versions that may count, in ascending order of ID. */
-async function selectPlans(db: OperatorDatabase, isCandidate: SQL): Promise<CatalogPlan[]> {
+async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): Promise<CatalogPlan[]> {
   const rows = await readAll(
     (last: number | undefined, limit) => {
       const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))

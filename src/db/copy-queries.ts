@@ -2,6 +2,7 @@
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
 import { readPages, tellRows } from './pages.ts'
+import { isCounted } from './plan-queries.ts'
 import { changeRecord, planVersions, publications } from './schema.ts'
 
 /** The tables are STRICT, and have no column of reals or blobs. */
@@ -9,12 +10,12 @@ export type CopiedValue = string | number | null
 
 const isNotStaging = sql`${publications.state} <> 'staging'`
 
-/** Staged rows may change and disappear until they are complete. */
+/** Staged rows, and plans that don't count, may change and disappear. */
 const isLasting = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [
     getTableName(planVersions),
-    sql`${planVersions.publicationId} in (select ${publications.id} from ${publications} where ${isNotStaging})`,
+    sql`exists (select 1 from ${publications} where ${isCounted(planVersions, publications)} and ${isNotStaging})`,
   ],
 ])
 

@@ -12,6 +12,14 @@ export type Version = [planId: number, ...StoredPlan]
 
 export const newestRevision = selectNewest(publications.revision)
 
+type Versions = Record<'publicationId' | 'baseRevision', SQLWrapper>
+type Publications = Record<'id' | 'baseRevision', SQLWrapper>
+
+/** Whether a version is one that counts of a publication. */
+export function isCounted(version: Versions, publication: Publications): SQL {
+  return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
+}
+
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
  * @param isCandidate which versions may count. With max(), SQLite takes the other columns from the row that has the maximum.
@@ -20,7 +28,7 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
     select ${planVersions}.rowid as version, ${planVersions.planId}, ${planVersions.document}, ${planVersions.viewableIn},
       max(${publications.revision}) as revision
-    from ${planVersions} cross join ${publications} on ${publications.id} = ${planVersions.publicationId}
+    from ${planVersions} cross join ${publications} on ${isCounted(planVersions, publications)}
     where ${and(isNotNull(publications.revision), isCandidate)}
     group by ${planVersions.planId}`
 }
@@ -37,7 +45,7 @@ const made = alias(publications, 'made')
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
-    join ${publications} as ${made} on ${made.id} = ${version.publicationId}
+    join ${publications} as ${made} on ${isCounted(version, made)}
     where ${version.planId} = ${own.planId} and ${made.revision} <= ${revision} order by ${made.revision} desc limit 1
   )`
 }

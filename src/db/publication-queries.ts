@@ -6,7 +6,7 @@ import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { listOf } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll, tellRows } from './pages.ts'
-import { own, selectVersionAt } from './plan-queries.ts'
+import { isCounted, own, selectVersionAt } from './plan-queries.ts'
 import { planVersions, publications } from './schema.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
@@ -21,13 +21,6 @@ export interface PlanChange {
 
 export async function selectPublication(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
   const [row] = await selectWhere(db, eq(publications.id, id))
-  return row
-}
-
-/** Selects the publication that replaced this one, or this one. */
-export async function selectLatest(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
-  const { replacesId, state } = publications
-  const [row] = await selectWhere(db, or(eq(publications.id, id), and(eq(replacesId, id), eq(state, 'published'))))
   return row
 }
 
@@ -106,6 +99,7 @@ export async function selectChangesOf(
       const page = db
         .select({ rowid: sql`${own}.rowid` })
         .from(own)
+        .innerJoin(publications, isCounted(own, publications))
         .where(and(isWanted, sql`(${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})`))
         .orderBy(asc(publicationId), asc(planId))
         .limit(limit)
@@ -119,7 +113,7 @@ export async function selectChangesOf(
           viewableInBefore: base.viewableIn,
         })
         .from(publications)
-        .innerJoin(own, eq(own.publicationId, publications.id))
+        .innerJoin(own, isCounted(own, publications))
         .leftJoin(base, sql`${base}.rowid = ${selectVersionAt(publications.baseRevision)}`)
         .where(sql`${own}.rowid in ${page}`)
         .orderBy(asc(publicationId), asc(planId))

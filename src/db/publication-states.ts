@@ -2,6 +2,7 @@
 import { and, eq, gt, inArray, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core'
 import type { OperatorDatabase } from './operator-database.ts'
+import { isCounted } from './plan-queries.ts'
 import { approve, decide, type Decision } from './publish.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
@@ -13,7 +14,7 @@ export function releasePublication(
   publicationId: number,
   next: 'waiting' | 'scheduled',
 ): Promise<boolean> {
-  const count = db.$count(planVersions, eq(planVersions.publicationId, publicationId))
+  const count = sql`(select count(*) from ${planVersions} where ${isCounted(planVersions, publications)})`
   return change(db, publicationId, { state: next }, and(eq(state, 'staging'), eq(planCount, count)))
 }
 

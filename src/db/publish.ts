@@ -1,12 +1,12 @@
 // Publishes publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's schedule.
-import { and, eq, inArray, lte, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { and, eq, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign, type Assignments } from './column-values.ts'
-import { listOf, orNull, type Database } from './database.ts'
-import { findMergeConflicts, mergePending, stageReplacement } from './merge-pending.ts'
-import { isNotSuperseded, selectNewestVersions } from './plan-queries.ts'
-import { pendingStates, planVersions, publications } from './schema.ts'
+import { orNull, type Database } from './database.ts'
+import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { rebase, type Rebase, type Rebased } from './rebase.ts'
 import { nextNumber } from './record-numbers.ts'
+import { pendingStates, planVersions, publications } from './schema.ts'
 
 /** Who decides about a publication. */
 export interface Decision {
@@ -18,127 +18,21 @@ export interface Decision {
 /** `now`: its author publishes it. `due`: the schedule, at its time. `approve`: another operator approves it, and it is due. */
 export type PublishMode = 'now' | 'due' | 'approve'
 
-/**
- * `overtaken`: others changed its plans since. `conflict`: the catalog does not allow it. `unavailable`: there is no such
- * publication, or it is in another state.
- */
-export type PublishOutcome =
-  | { kind: 'published'; publicationId: number; revision: number }
-  | { kind: 'conflict'; reason: string }
-  | { kind: 'overtaken' | 'unavailable' }
-
 const now = sql`unixepoch()`
-const candidate = alias(publications, 'candidate')
-/** The candidate itself, or the one that it replaces. */
-const pending = alias(publications, 'pending')
-const mine = alias(planVersions, 'mine')
 
-/** Whether `pending` may be published. A scheduled one was approved. */
+/** Whether a publication may be published. A scheduled one was approved. */
 function isReady(mode: PublishMode, actor: string): SQL | undefined {
-  const isDue = lte(pending.dueAt, now)
+  const { state, needsApproval, dueAt } = publications
   switch (mode) {
     case 'now':
-      return and(eq(pending.state, 'staging'), eq(pending.needsApproval, false))
+      return and(eq(state, 'staging'), eq(needsApproval, false))
     case 'due':
-      return and(eq(pending.state, 'scheduled'), isDue)
+      return and(eq(state, 'scheduled'), lte(dueAt, now))
     case 'approve': {
-      const isOther = sql`lower(${pending.actor}) <> lower(${actor})`
-      return and(eq(pending.state, 'waiting'), isOther, sql`coalesce(${isDue}, 1)`)
+      const isOther = sql`lower(${publications.actor}) <> lower(${actor})`
+      return and(eq(state, 'waiting'), isOther, sql`coalesce(${lte(dueAt, now)}, 1)`)
     }
   }
-}
-
-/** Why a publication does not fit the catalog. */
-type Conflict = 'overtaken' | keyof typeof reasons
-
-export const otherFields = 'its plans have other fields than the catalog'
-
-const reasons = {
-  identifier_twice: 'another plan has an identifier of it',
-  contradicting: 'others changed a category, plan type, risk level or fund manager',
-  other_members: otherFields,
-  incomplete: 'it lacks plans that were staged',
-}
-
-/** Whether a version has a candidate's plan: then it is the one that the candidate replaces. */
-const isReplaced = (publicationId: SQLWrapper, planId: SQLWrapper) => sql`exists (
-  select 1 from ${planVersions} as ${mine} where ${mine.publicationId} = ${publicationId} and ${mine.planId} = ${planId}
-)`
-
-/**
- * Selects what plans must agree on: whose an identifier is, and what an object is that has an ID, such as a category. Another object
- * has a null in its place.
- */
-const selectClaims = (versions: SQL) => sql`
-  select versions.publication_id, versions.plan_id, key as field,
-    case type when 'object' then value ->> '$.id' else value end as id,
-    case type when 'object' then value else versions.plan_id end as claim
-  from ${versions} as versions join ${planVersions} on ${planVersions}.rowid = version, json_each(document)
-  where type = 'object' or key = 'identifier'`
-
-/**
- * The conditions, a row for each candidate: both for publishing, and for the reason when nothing was published.
- *
- * - The plans of the catalog agree, so the claims of a candidate are compared with each other, and with those of the plans that stay.
- * - All current plans have the same members. A publication that replaces all of them may add one.
- */
-function withConditions(isCandidate: SQL, mode: PublishMode, actor: string): SQL {
-  return sql`
-    with ${candidate} as materialized (select * from ${publications} where ${isCandidate}),
-    own as materialized (
-      select ${planVersions.publicationId}, ${planVersions.planId}, ${planVersions}.rowid as version from ${planVersions}
-      where ${planVersions.publicationId} in (select ${candidate.id} from ${candidate})
-    ),
-    current as materialized (
-      select null as publication_id, plan_id, version, revision from (${selectNewestVersions(isNotSuperseded)})
-    ),
-    kept as materialized (
-      select * from current where plan_id not in (
-        select plan_id from own group by plan_id having count(*) = (select count(*) from ${candidate})
-      )
-    ),
-    overtaken as materialized (
-      select own.publication_id, count(*) as plans
-      from own join current on current.plan_id = own.plan_id join ${candidate} on ${candidate.id} = own.publication_id
-      where current.revision > ${candidate.baseRevision} group by own.publication_id
-    ),
-    claims as materialized (
-      select distinct publication_id, field, id, claim from (${selectClaims(sql`own`)}) where id is not null
-    ),
-    disputes as materialized (
-      select publication_id, max(field = 'identifier') as is_of_identifier from (
-        select publication_id, field from claims group by publication_id, field, id
-        having count(*) > 1
-        union all
-        select claims.publication_id, claims.field from (${selectClaims(sql`kept`)}) as others
-        join claims on claims.field = others.field and claims.id = others.id and claims.claim <> others.claim
-        where not ${isReplaced(sql`claims.publication_id`, sql`others.plan_id`)}
-      ) group by publication_id
-    ),
-    conditions as materialized (
-      select ${candidate.id}, coalesce(overtaken.plans, 0) as overtaken_plans,
-        ${isReady(mode, actor)} and (${candidate.id} = ${pending.id} or ${eq(candidate.state, 'staging')}) as is_ready,
-        case
-          when overtaken.plans > 0 then 'overtaken'
-          when disputes.is_of_identifier then 'identifier_twice'
-          when disputes.publication_id is not null then 'contradicting'
-          when 1 < (
-            select count(distinct (select group_concat(key) from json_each(document))) from (
-              select ${mine.document} as document from ${planVersions} as ${mine} where ${mine.publicationId} = ${candidate.id}
-              union all select * from (
-                select ${planVersions.document} from current join ${planVersions} on ${planVersions}.rowid = version
-                where ${planVersions.document} is not null and not ${isReplaced(candidate.id, sql`current.plan_id`)} limit 1
-              )
-            ) where document is not null
-          ) then 'other_members'
-          when ${candidate.planCount} <> (
-            select count(*) from ${planVersions} as ${mine} where ${mine.publicationId} = ${candidate.id}
-          ) then 'incomplete'
-        end as conflict
-      from ${candidate} join ${publications} as ${pending} on ${pending.id} = coalesce(${candidate.replacesId}, ${candidate.id})
-      left join overtaken on overtaken.publication_id = ${candidate.id}
-      left join disputes on disputes.publication_id = ${candidate.id}
-    )`
 }
 
 /** The columns that say who approved a publication. */
@@ -152,70 +46,57 @@ export function decide({ actor, note }: Decision): Assignments<typeof publicatio
 }
 
 /**
- * Publishes all of a publication or nothing. A publication that replaces a pending one ends that one with the same statement.
- * The conditions don't depend on the row that is updated, so both rows change or none.
+ * Publishes all of a publication or nothing: only if nothing was published since it was compared, and all its plans are there.
+ * @returns the revision of the catalog that it made; undefined when it was not published.
  */
-export async function publish(db: Database, decision: Decision, mode: PublishMode): Promise<PublishOutcome> {
+export async function publish(
+  db: Database,
+  decision: Decision,
+  mode: PublishMode,
+  { baseRevision, comparedRevision }: Pick<Rebased, 'baseRevision' | 'comparedRevision'>,
+): Promise<number | undefined> {
   const { publicationId, actor } = decision
-  const isCandidate = eq(publications.id, publicationId)
   const changes = {
-    state: sql`iif(${isCandidate}, 'published', 'replaced')`,
-    revision: sql`iif(${isCandidate}, ${nextNumber(publications.revision)}, null)`,
+    state: 'published' as const,
+    baseRevision,
+    revision: nextNumber(publications.revision),
     ...(mode === 'approve' && approve(decision)),
     ...decide(decision),
   }
-  const rows = await db.values<[revision: number | null]>(sql`
-    ${withConditions(isCandidate, mode, actor)}
+  const isCompared = sql`${newestRevision} = cast(${comparedRevision} as integer)`
+  const isComplete = sql`${publications.planCount} = (
+    select count(*) from ${planVersions}
+    where ${and(eq(planVersions.publicationId, publicationId), eq(planVersions.baseRevision, baseRevision))}
+  )`
+  const [row] = await db.values<[number]>(sql`
     update ${publications} set ${assign(publications, changes)}
-    where ${publications.id} in (
-        select ${candidate.id} from ${candidate} union select ${candidate.replacesId} from ${candidate}
-      )
-      and (select is_ready and conflict is null from conditions)
+    where ${and(eq(publications.id, publicationId), isReady(mode, actor), isCompared, isComplete)}
     returning ${publications.revision}`)
-  const published = rows.find((row) => row[0] !== null)
-  if (published?.[0] != null) return { kind: 'published', publicationId, revision: published[0] }
-  const [[isReadyNow, conflict] = [0, null]] = await db.values<[isReadyNow: number, Conflict | null]>(sql`
-    ${withConditions(isCandidate, mode, actor)} select is_ready, conflict from conditions`)
-  if (isReadyNow !== 1 || conflict === null) return { kind: 'unavailable' }
-  return conflict === 'overtaken' ? { kind: 'overtaken' } : { kind: 'conflict', reason: reasons[conflict] }
+  return row?.[0]
 }
 
+const maxAttempts = 10
+
+/** `overtaken`: others published again and again while it was compared. */
+export type Refusal = Exclude<Rebase, Rebased> | { kind: 'overtaken' }
+
 /**
- * Publishes a pending publication. When others changed its plans since, it is staged again, merged with that, and published as the
- * new row.
- * @returns `overtaken` when another publication came between, or it may not be merged: try again.
+ * Compares a publication with the catalog, then publishes it. Does so again when others published in between.
+ * @param publishOnce calls `publish`. @returns its result, or why the publication was not published.
  */
-export async function publishPending(
+export async function publishCompared<Result>(
   db: Database,
-  decision: Decision,
-  mode: 'due' | 'approve',
-  mayMerge = true,
-): Promise<PublishOutcome> {
-  const outcome = await publish(db, decision, mode)
-  if (outcome.kind !== 'overtaken' || !mayMerge) return outcome
-  const merge = await mergePending(db, decision.publicationId)
-  if ('conflict' in merge) return { kind: 'conflict', reason: merge.conflict }
-  const id = await stageReplacement(db, decision.publicationId, merge)
-  return publish(db, { ...decision, publicationId: id }, mode)
-}
-
-/**
- * Tells why pending publications could not be published now, at their time or before.
- * @returns the reasons by ID: none for one that could.
- */
-export async function findConflicts(db: Database, publicationIds: readonly number[]): Promise<Map<number, string>> {
-  if (publicationIds.length === 0) return new Map()
-  const rows = await db.values<[id: number, conflict: Conflict, overtakenPlans: number]>(sql`
-    ${withConditions(inArray(publications.id, listOf(publicationIds)), 'due', '')}
-    select id, conflict, overtaken_plans from conditions where conflict is not null`)
-  const overtaken = rows.filter(([, conflict]) => conflict === 'overtaken')
-  const unmergeable = await findMergeConflicts(db, new Map(overtaken.map(([id, , plans]) => [id, plans])))
-  return new Map([
-    ...rows.flatMap(([id, conflict]): [number, string][] =>
-      conflict === 'overtaken' ? [] : [[id, reasons[conflict]]],
-    ),
-    ...unmergeable,
-  ])
+  { publicationId, actor }: Decision,
+  mode: PublishMode,
+  publishOnce: (compared: Rebased) => Promise<Result | undefined>,
+): Promise<{ kind: 'published'; result: Result } | Refusal> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const compared = await rebase(db, publicationId, isReady(mode, actor))
+    if (compared.kind !== 'fits') return compared
+    const result = await publishOnce(compared)
+    if (result !== undefined) return { kind: 'published', result }
+  }
+  return { kind: 'overtaken' }
 }
 
 /** Ends a pending publication with a conflict. @returns whether it could. */
@@ -228,25 +109,26 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
 }
 
 /**
- * Marks versions that are not current, and never will be: older ones, and those of publications that ended. It may run late, or
- * twice: it only saves reading.
+ * Marks versions that are not current, and never will be: older ones, and those of publications that ended, or were published with
+ * another base. It may run late, or twice: it only saves reading.
  */
 export async function markSuperseded(db: Database): Promise<void> {
   const made = alias(publications, 'made')
+  const isOlder = sql`${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})`
+  const isOtherBase = and(eq(made.state, 'published'), ne(made.baseRevision, planVersions.baseRevision))
   await db.run(sql`
     with newest as materialized (select plan_id, revision from (${selectNewestVersions(isNotSuperseded)}))
     update ${planVersions} set ${assign(planVersions, { superseded: true })}
     where ${isNotSuperseded} and (
-      select ${inArray(made.state, ['conflicted', 'cancelled', 'replaced'])}
-        or ${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})
+      select ${or(inArray(made.state, ['conflicted', 'cancelled']), isOlder, isOtherBase)}
       from ${publications} as ${made} where ${made.id} = ${planVersions.publicationId}
     )`)
 }
 
-/** Selects the publications whose time has come, in that order. */
-export async function selectDue(db: Database): Promise<{ id: number; planCount: number }[]> {
-  const { id, state, dueAt, planCount } = publications
-  const rows = await db.values<[id: number, planCount: number]>(sql`
-    select ${id}, ${planCount} from ${publications} where ${and(eq(state, 'scheduled'), lte(dueAt, now))} order by ${dueAt}, ${id}`)
-  return rows.map(([due, plans]) => ({ id: due, planCount: plans }))
+/** Selects the IDs of the publications whose time has come, in that order. */
+export async function selectDue(db: Database): Promise<number[]> {
+  const { id, state, dueAt } = publications
+  const rows = await db.values<[id: number]>(sql`
+    select ${id} from ${publications} where ${and(eq(state, 'scheduled'), lte(dueAt, now))} order by ${dueAt}, ${id}`)
+  return rows.map(([due]) => due)
 }

@@ -8,7 +8,7 @@ export const catalog = sqliteTable('catalog', {
   name: text('name').notNull(),
 })
 
-const states = ['staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled', 'replaced'] as const
+const states = ['staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled'] as const
 
 export const publications = sqliteTable(
   'publications',
@@ -21,9 +21,9 @@ export const publications = sqliteTable(
     createdAt: integer('created_at').notNull(),
     baseRevision: integer('base_revision').notNull(),
     planCount: integer('plan_count').notNull(),
-    plansHash: text('plans_hash'),
     undoneId: integer('undone_id'),
-    replacesId: integer('replaces_id'),
+    redoneId: integer('redone_id'),
+    warnings: text('warnings', { mode: 'json' }).$type<string[]>().notNull(),
     dueAt: integer('due_at'),
     needsApproval: integer('needs_approval', { mode: 'boolean' }).notNull(),
     approvedBy: text('approved_by'),
@@ -49,13 +49,15 @@ export const planVersions = sqliteTable(
   'plan_versions',
   {
     publicationId: integer('publication_id').notNull(),
+    baseRevision: integer('base_revision').notNull(),
     planId: integer('plan_id').notNull(),
     document: text('document'),
     viewableIn: text('viewable_in'),
+    hash: text('hash').notNull(),
     superseded: integer('superseded', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
-    primaryKey({ columns: [table.publicationId, table.planId] }),
+    primaryKey({ columns: [table.publicationId, table.baseRevision, table.planId] }),
     index('plan_versions_by_plan').on(table.planId),
     index('plan_versions_not_superseded')
       .on(table.planId, table.publicationId)

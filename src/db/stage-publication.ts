@@ -1,21 +1,23 @@
 // Writes a publication and its plans, without any effect. For the command line and for the Worker's schedule.
-import { and, eq, lt, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { selectValues, type ColumnValues } from './column-values.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
-import type { Version } from './plan-queries.ts'
-import { planVersions, publications } from './schema.ts'
+import { isCounted, newestRevision, type Version } from './plan-queries.ts'
+import { pendingStates, planVersions, publications } from './schema.ts'
 
 export type NewPublication = Pick<
   typeof publications.$inferSelect,
-  'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'needsApproval'
+  'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'redoneId' | 'warnings' | 'needsApproval'
 >
 
-/** The texts of a plan after a change. */
-export function storeChange({ planId, after }: { planId: number; after: CatalogPlan | null }): Version {
-  return [planId, ...storePlan(after)]
+/** A plan after a publication; null when it is removed. */
+export interface PlanAfter {
+  planId: number
+  after: CatalogPlan | null
 }
 
 /**
@@ -25,11 +27,9 @@ export function storeChange({ planId, after }: { planId: number; after: CatalogP
 export async function stagePublication(
   db: Database,
   publication: NewPublication,
-  versions: readonly Version[],
+  plans: readonly PlanAfter[],
 ): Promise<number> {
-  const { actor, command, note, baseRevision, dueAt, undoneId, needsApproval } = publication
-  let plansHash: string | null = null
-  for (const version of versions.toSorted(([a], [b]) => a - b)) plansHash = await hashNext(plansHash, version)
+  const { actor, command, note, baseRevision, dueAt, undoneId, redoneId, warnings, needsApproval } = publication
   const values = selectValues(publications, {
     state: 'staging',
     actor,
@@ -37,9 +37,10 @@ export async function stagePublication(
     note,
     createdAt: sql`unixepoch()`,
     baseRevision,
-    planCount: versions.length,
-    plansHash,
+    planCount: plans.length,
     undoneId,
+    redoneId,
+    warnings,
     dueAt,
     needsApproval,
   })
@@ -47,42 +48,65 @@ export async function stagePublication(
     insert into ${publications} ${values}
     returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
-  const count = versions.length.toLocaleString('en')
-  await stageVersions(db, row[0], versions, (part, parts) => {
-    db.hear?.(`Writing ${count} plans: part ${part} of ${parts}`)
-  })
+  await stagePlans(db, row[0], baseRevision, plans)
   return row[0]
 }
 
-/** @param tell is called before each part is written. */
-export async function stageVersions(
+/**
+ * Stages the plans of a publication, merged with later changes by others, beside those that it has: merged ones first, then a copy of
+ * each other one.
+ * @param mergedRevision that they were merged with.
+ */
+export async function stageMerged(
   db: Database,
-  id: number,
-  versions: readonly Version[],
-  tell?: (part: number, parts: number) => void,
+  publicationId: number,
+  mergedRevision: number,
+  merged: readonly PlanAfter[],
 ): Promise<void> {
-  const chunks = chunk(versions.map((version) => JSON.stringify(version)))
+  await stagePlans(db, publicationId, mergedRevision, merged)
+  const { planId, document, viewableIn, hash } = planVersions
+  const source = sql`from ${planVersions} join ${publications} on ${isCounted(planVersions, publications)} where ${eq(publications.id, publicationId)}`
+  await db.run(insertVersions(publicationId, mergedRevision, { planId, document, viewableIn, hash }, source))
+}
+
+/** Adds plans to a publication, in parts. */
+export async function stagePlans(
+  db: Database,
+  publicationId: number,
+  baseRevision: number,
+  plans: readonly PlanAfter[],
+): Promise<void> {
+  const rows = await Promise.all(plans.map(async ({ planId, after }) => hashVersion([planId, ...storePlan(after)])))
+  const chunks = chunk(rows.map((row) => JSON.stringify(row)))
+  const count = plans.length.toLocaleString('en')
   for (const [index, json] of chunks.entries()) {
-    tell?.(index + 1, chunks.length)
-    const plan = { planId: sql`value ->> 0`, document: sql`value ->> 1`, viewableIn: sql`value ->> 2` }
-    await db.run(insertVersions(id, plan, sql`from json_each(${json}) where true`))
+    db.hear?.(`Writing ${count} plans: part ${index + 1} of ${chunks.length}`)
+    const version = {
+      planId: sql`value ->> 0`,
+      document: sql`value ->> 1`,
+      viewableIn: sql`value ->> 2`,
+      hash: sql`value ->> 3`,
+    }
+    await db.run(insertVersions(publicationId, baseRevision, version, sql`from json_each(${json}) where true`))
   }
 }
 
 /**
- * Adds plans to a publication, also when the statement runs again because its answer was lost. Nothing is added to one that has
- * left staging, or was deleted.
+ * Adds plans to a publication, also when the statement runs again because its answer was lost. Nothing is added to one that ended or
+ * was deleted.
  * @param source has the columns of the plan, and ends with a condition.
  */
-export function insertVersions(
-  id: number,
-  plan: Pick<ColumnValues<typeof planVersions.$inferInsert>, 'planId' | 'document' | 'viewableIn'>,
+function insertVersions(
+  publicationId: number,
+  baseRevision: number,
+  version: Pick<ColumnValues<typeof planVersions.$inferInsert>, 'planId' | 'document' | 'viewableIn' | 'hash'>,
   source: SQL,
 ): SQL {
-  const isStaging = and(eq(publications.id, id), eq(publications.state, 'staging'))
+  const staged = alias(publications, 'staged')
+  const isOpen = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
   return sql`
-    insert into ${planVersions} ${selectValues(planVersions, { publicationId: id, ...plan })}
-    ${source} and exists (select 1 from ${publications} where ${isStaging})
+    insert into ${planVersions} ${selectValues(planVersions, { publicationId, baseRevision, ...version })}
+    ${source} and exists (select 1 from ${publications} as ${staged} where ${isOpen})
     on conflict do nothing`
 }
 
@@ -100,39 +124,39 @@ function chunk(items: readonly string[]): string[] {
   return chunks.map((texts) => `[${texts}]`)
 }
 
-/**
- * Computes `plans_hash` again, in pages, for the publications that have plans.
- * @param id only this publication. @param change replaces a version.
- */
-export async function hashStoredPlans(
-  db: Database,
-  id?: number,
-  change: (version: Version) => Version = (version) => version,
-): Promise<Map<number, string>> {
-  const { publicationId, planId, document, viewableIn } = planVersions
-  const hashes = new Map<number, string>()
-  const pages = readPages(
-    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
-      db.values<[id: number, ...Version]>(sql`
-        select ${publicationId}, ${planId}, ${document}, ${viewableIn} from ${planVersions}
-        where ${id === undefined ? sql`true` : eq(publicationId, id)}
-          and (${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})
-        order by ${publicationId}, ${planId} limit ${limit}`),
-    (row): [number, number] => [row[0], row[1]],
-  )
-  for await (const page of pages) {
-    for (const [ofId, ...version] of page) {
-      hashes.set(ofId, await hashNext(hashes.get(ofId) ?? null, change(version)))
-    }
-  }
-  return hashes
+/** @returns the version with its hash. */
+async function hashVersion(version: Version): Promise<[...Version, hash: string]> {
+  const bytes = new TextEncoder().encode(JSON.stringify(version))
+  const digest = await crypto.subtle.digest('SHA-256', bytes)
+  return [...version, Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')]
 }
 
-/** Hashes a plan with the hash of those before it: they need not be in memory together. */
-async function hashNext(before: string | null, version: Version): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify([before, ...version]))
-  const digest = await crypto.subtle.digest('SHA-256', bytes)
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+/**
+ * Finds the publications whose plans don't have their hashes, or are not complete.
+ * @returns their IDs, in ascending order.
+ */
+export async function findChangedPublications(db: Database): Promise<number[]> {
+  const { publicationId, planId, document, viewableIn, hash } = planVersions
+  const changed = new Set<number>()
+  const pages = readPages(
+    (last: number | undefined, limit) =>
+      db.values<[rowid: number, publicationId: number, hash: string, ...Version]>(sql`
+        select ${planVersions}.rowid, ${publicationId}, ${hash}, ${planId}, ${document}, ${viewableIn} from ${planVersions}
+        where ${planVersions}.rowid > ${last ?? 0} order by ${planVersions}.rowid limit ${limit}`),
+    ([rowid]) => rowid,
+  )
+  for await (const page of pages) {
+    for (const [, id, stored, ...version] of page) {
+      const [, , , computed] = await hashVersion(version)
+      if (computed !== stored) changed.add(id)
+    }
+  }
+  const incomplete = await db.values<[number]>(sql`
+    select ${publications.id} from ${publications} where ${publications.state} <> 'staging' and ${publications.planCount} <> (
+      select count(*) from ${planVersions} where ${isCounted(planVersions, publications)}
+    )`)
+  for (const [id] of incomplete) changed.add(id)
+  return [...changed].toSorted((a, b) => a - b)
 }
 
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
@@ -146,4 +170,22 @@ export async function deleteAbandoned(db: Database): Promise<void> {
   await db.run(sql`
     delete from ${publications}
     where ${isAbandoned} and not exists (select 1 from ${planVersions} where ${publicationId} = ${id})`)
+}
+
+/**
+ * Deletes plans that never count any more: a publication was merged, and published or ended with another base, or others published
+ * after the revision that plans were merged with. May run twice.
+ */
+export async function deleteUncounted(db: Database): Promise<void> {
+  const { publicationId, baseRevision } = planVersions
+  const isOver = sql`(${publications.revision} is not null or ${baseRevision} < ${newestRevision})`
+  // Two ranges of the primary key for each publication.
+  const select = (isOtherBase: SQL) => sql`
+    select ${planVersions}.rowid from ${publications} join ${planVersions} on ${publicationId} = ${publications.id}
+    where ${isOtherBase} and ${isOver}`
+  await db.run(sql`
+    delete from ${planVersions} where rowid in (
+      ${select(sql`${baseRevision} < ${publications.baseRevision}`)}
+      union all ${select(sql`${baseRevision} > ${publications.baseRevision}`)}
+    )`)
 }

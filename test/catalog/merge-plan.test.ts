@@ -17,10 +17,10 @@ test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, m
   ['the notes of both', soldOut, { ...soldOut, a: 1 }, open, { a: 1 }],
   [
     'a list, by its items',
-    { in: ['KE', 'UG', 'ZM'] },
-    { in: ['UG', 'TZ', 'ZM'] },
-    { in: ['KE', 'RW', 'UG'] },
-    { in: ['RW', 'TZ', 'UG'] },
+    { viewableIn: ['KE', 'UG', 'ZM'] },
+    { viewableIn: ['UG', 'TZ', 'ZM'] },
+    { viewableIn: ['KE', 'RW', 'UG'] },
+    { viewableIn: ['RW', 'TZ', 'UG'] },
   ],
   [
     'an object, whose order doesn’t matter',

@@ -13,27 +13,21 @@ import {
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../src/db/publication-states.ts'
-import {
-  type PublishMode,
-  endAsConflicted,
-  findConflicts,
-  markSuperseded,
-  publish,
-  selectDue,
-} from '../../src/db/publish.ts'
-import { mergePending, stageReplacement } from '../../src/db/merge-pending.ts'
+import { type PublishMode, endAsConflicted, markSuperseded, publish, selectDue } from '../../src/db/publish.ts'
+import { rebase } from '../../src/db/rebase.ts'
 import {
   deleteAbandoned,
-  hashStoredPlans,
-  stageVersions,
-  storeChange,
+  deleteUncounted,
+  findChangedPublications,
+  stagePlans,
   type NewPublication,
 } from '../../src/db/stage-publication.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
-import { publishNow, publishPlans, stageChanges } from '../support/publish-plans.ts'
+import { publishAs, publishNow, publishPlans, stageChanges } from '../support/publish-plans.ts'
 import { openRepeatingDatabase } from '../support/text-database.ts'
-import { interceptD1 } from '../support/unreliable-stores.ts'
+import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
+import { openDatabase } from '../../src/db/database.ts'
 
 const db = openRepeatingDatabase(env.DB)
 
@@ -43,10 +37,9 @@ const put = (...plans: CatalogPlan[]) => plans.map((after) => ({ planId: after.i
 const remove = (...ids: number[]) => ids.map((planId) => ({ planId, after: null }))
 const listPlans = async () => (await selectCatalog(db)).plans
 const decide = (publicationId: number, mode: PublishMode, actor = 'another') =>
-  publish(db, { publicationId, actor, note: null }, mode)
+  publishAs(db, { publicationId, actor, note: null }, mode)
 const readState = async (id: number) => (await selectPublication(db, id))?.state
 const unavailable = { kind: 'unavailable' }
-const overtaken = { kind: 'overtaken' }
 const past = 60
 const future = 4_102_444_800
 
@@ -87,59 +80,37 @@ test('staged plans have no effect until they are published, all at once, and the
     { planId: 2, before: before[1], after: null },
     { planId: 3, before: null, after: after[1] },
   ])
-  expect((await selectPublication(db, id))?.plansHash).toBe((await hashStoredPlans(db, id)).get(id))
+  expect(await findChangedPublications(db)).toEqual([])
+  await env.DB.prepare(`update plan_versions set viewable_in = '["UG"]' where plan_id = 3`).run()
+  expect(await findChangedPublications(db)).toEqual([id])
 })
 
 const other = { id: examplePlan.fundManager?.id ?? 0, name: 'Other' }
 test.each([
-  ['overtaken', put(makePlan({ id: 1, name: 'Mine' }))],
-  ['another plan has an identifier of it', put(makePlan({ id: 7, identifier: 'plan-2' }))],
-  ['another plan has an identifier of it', put(makePlan({ id: 7 }), makePlan({ id: 8, identifier: 'plan-7' }))],
-  ['others changed a category, plan type, risk level or fund manager', put(makePlan({ id: 7, fundManager: other }))],
-  ['its plans have other fields than the catalog', put(Object({ ...makePlan({ id: 7 }), benchmark: 'NSE' }))],
-])('is refused as a whole: %s', async (reason, changes) => {
+  ['changed_fields', put(makePlan({ id: 1, name: 'Mine' }))],
+  ['identifier', put(makePlan({ id: 7, identifier: 'plan-3' }))],
+  ['identifier', put(makePlan({ id: 7 }), makePlan({ id: 8, identifier: 'plan-7' }))],
+  ['object', put(makePlan({ id: 7, fundManager: other }))],
+  ['members', put(Object({ ...makePlan({ id: 7 }), benchmark: 'NSE' }))],
+])('is refused as a whole when others published meanwhile: %s', async (kind, changes) => {
   await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 })])
   const ids = [await stageChanges(db, changes), await stageChanges(db, [...changes, ...remove(2)])]
-  await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' })])
+  await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' }), makePlan({ id: 3 })])
   const { revision } = await selectCatalogOrigin(db)
-  for (const id of ids.slice(0, reason.startsWith('another') ? 1 : 2)) {
-    expect(await publishNow(db, id)).toEqual(reason === 'overtaken' ? overtaken : { kind: 'conflict', reason })
-  }
+  for (const id of ids) expect(await publishNow(db, id)).toMatchObject({ kind: 'conflict', misfit: { kind } })
   expect((await selectCatalogOrigin(db)).revision).toBe(revision)
   expect((await listPlans()).map(({ id, name }) => ({ id, name }))).toEqual([
     { id: 1, name: 'Theirs' },
     { id: 2, name: examplePlan.name },
+    { id: 3, name: examplePlan.name },
   ])
 })
 
-test('the conflicts of pending publications are forecast together, each with its own', async () => {
-  const catalog = [1, 2, 3].map((id) => makePlan({ id }))
-  await publishPlans(db, catalog)
-  const schedule = (changes: Parameters<typeof stagePending>[0]) =>
-    stagePending(changes, 'scheduled', { dueAt: future })
-  const many = Array.from({ length: 201 }, (_, index) => makePlan({ id: 100 + index }))
-  await publishPlans(db, many)
-  const ids = [
-    await schedule(put(makePlan({ id: 1, hint: 'Mine' }))),
-    await schedule(put(makePlan({ id: 1, name: 'Mine' }))),
-    await schedule(put(makePlan({ id: 7, identifier: 'plan-2' }))),
-    // Two candidates may each move what the other leaves alone.
-    await schedule(put(...[...catalog, ...many].map((plan) => ({ ...plan, fundManager: other })))),
-    await schedule(put(makePlan({ id: 2, fundManager: other }))),
-    await schedule([...put(makePlan({ id: 8, identifier: 'plan-3' })), ...remove(3)]),
-    await schedule(put(...many.map((plan) => ({ ...plan, hint: 'Mine' })))),
-  ]
-  expect(new Set((await findConflicts(db, ids)).keys())).toEqual(new Set([ids[2], ids[4]]))
-  await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' }), ...many.map((plan) => ({ ...plan, tenor: 'Theirs' }))])
-  expect(await findConflicts(db, ids)).toEqual(
-    new Map([
-      [ids[1], 'others changed name of plan-1'],
-      [ids[2], 'another plan has an identifier of it'],
-      [ids[3], 'others changed more than 200 of its plans'],
-      [ids[4], 'others changed a category, plan type, risk level or fund manager'],
-      [ids[6], 'others changed more than 200 of its plans'],
-    ]),
-  )
+test('a publication that was computed from a newer catalog than the restored one conflicts', async () => {
+  await publishPlans(db, [makePlan({ id: 1 })])
+  const { revision } = await selectCatalogOrigin(db)
+  const id = await stageChanges(db, put(makePlan({ id: 2 })), { baseRevision: revision + 1 })
+  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'restored' } })
 })
 
 test('an identifier may move inside a publication, and a shared object or a field may change in all plans', async () => {
@@ -157,7 +128,11 @@ test('an identifier may move inside a publication, and a shared object or a fiel
 test('is refused when a part of it was not staged', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })))
   await env.DB.prepare('delete from plan_versions where plan_id = 2').run()
-  expect(await publishNow(db, id)).toMatchObject({ kind: 'conflict', reason: expect.stringContaining('lacks plans') })
+  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'incomplete' } })
+  // Also when it was compared before they were deleted.
+  const compared = { baseRevision: 0, comparedRevision: 0 }
+  expect(await publish(db, { publicationId: id, actor: 'test', note: null }, 'now', compared)).toBeUndefined()
+  expect(await findChangedPublications(db)).toEqual([])
   for (const state of ['waiting', 'scheduled'] as const) expect(await releasePublication(db, id, state)).toBe(false)
 })
 
@@ -182,7 +157,7 @@ test('what is staged or released while abandoned plans are deleted leaves no pla
   const interrupted = interceptD1(env.DB, async (call, { sql }) => {
     if (!/delete from "?publications/i.test(sql)) return call()
     for (const id of [staged, whole]) releases.push(await releasePublication(db, id, 'scheduled'))
-    await stageVersions(db, staged, [storeChange({ planId: 2, after: makePlan({ id: 2 }) })])
+    await stagePlans(db, staged, 0, put(makePlan({ id: 2 })))
     return call()
   })
   await deleteAbandoned(openOperatorDatabase(interrupted))
@@ -202,7 +177,7 @@ test('publishes once, at its time, and never after it has ended', async () => {
   const ending = { actor: 'test', note: null }
   for (const conflict of [undefined, 'a plan was changed']) {
     const due = await stagePending(put(makePlan({ id: 2 })), 'scheduled', { dueAt: past })
-    expect(await selectDue(db)).toEqual([{ id: due, planCount: 1 }])
+    expect(await selectDue(db)).toEqual([due])
     // The second time, which the database runs by itself, says no.
     const decision = { publicationId: due, ...ending }
     const end = () => (conflict === undefined ? endAsCancelled(db, decision) : endAsConflicted(db, decision, conflict))
@@ -233,45 +208,66 @@ test('what needs approval is published only by another operator, or at its time 
   expect(await selectPublication(db, later)).toMatchObject({ approvedBy: 'another', approvedNote: 'Fine.' })
 })
 
-test.each(['due', 'approve'] as const)('a replacement is published as the row that it replaces: %s', async (mode) => {
+test.each(['due', 'approve'] as const)('is merged with later changes, and keeps its row: %s', async (mode) => {
   await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 })])
   const state = mode === 'due' ? 'scheduled' : 'waiting'
   const mine = put(makePlan({ id: 1, name: 'Mine' }), makePlan({ id: 2, name: 'Mine' }))
   const id = await stagePending(mine, state, { dueAt: past, actor: 'author', note: 'Why.' })
   await publishPlans(db, [makePlan({ id: 1, hint: 'Theirs' })])
-  expect(await decide(id, mode)).toEqual(overtaken)
-  expect(await findConflicts(db, [id])).toEqual(new Map())
+  const compared = await rebase(db, id, undefined)
+  expect(compared).toMatchObject({ kind: 'fits', isMerged: true })
+  if (compared.kind !== 'fits') throw new Error(compared.kind)
 
-  const merged = makePlan({ id: 1, name: 'Mine', hint: 'Theirs' })
-  const stage = async () => {
-    const merge = await mergePending(db, id)
-    if ('conflict' in merge) throw new Error(merge.conflict)
-    expect(merge.versions).toEqual(put(merged).map(storeChange))
-    return stageReplacement(db, id, merge)
-  }
-  const [tooEarly, refused] = [await stage(), await stage()]
+  // What was compared with an older catalog is not published, and changes nothing of it.
   await publishPlans(db, [makePlan({ id: 2, hint: 'Theirs, too' })])
-  expect(await decide(tooEarly, mode)).toEqual(overtaken)
-  expect(await decide(tooEarly, 'now', 'author')).toEqual({ kind: 'unavailable' })
-  expect(await readState(id)).toBe(state)
-  await env.DB.prepare('update publications set base_revision = ? where id = ?')
-    .bind((await selectCatalogOrigin(db)).revision, refused)
-    .run()
-  expect(await decide(refused, 'approve', 'AUTHOR')).toEqual(unavailable)
+  const decision = { publicationId: id, actor: 'another', note: null }
+  expect(await publish(db, decision, mode, compared)).toBeUndefined()
+  expect(await selectPublication(db, id)).toMatchObject({ state })
+  expect((await selectChanges(db, id)).map(({ after }) => after)).toEqual(mine.map(({ after }) => after))
 
-  expect(await decide(refused, mode)).toMatchObject({ kind: 'published' })
-  expect(await readState(id)).toBe('replaced')
-  expect(await selectPublication(db, refused)).toMatchObject({
+  expect(await decide(id, mode)).toMatchObject({ kind: 'published' })
+  expect(await selectPublication(db, id)).toMatchObject({
     state: 'published',
     actor: 'author',
     note: 'Why.',
-    replacesId: id,
     dueAt: past,
     approvedBy: mode === 'approve' ? 'another' : null,
-    plansHash: (await hashStoredPlans(db, refused)).get(refused),
   })
-  expect(await listPlans()).toEqual([merged, makePlan({ id: 2, name: 'Mine' })])
-  expect(await decide(tooEarly, mode)).toEqual({ kind: 'unavailable' })
+  const merged = [
+    makePlan({ id: 1, name: 'Mine', hint: 'Theirs' }),
+    makePlan({ id: 2, name: 'Mine', hint: 'Theirs, too' }),
+  ]
+  expect(await listPlans()).toEqual(merged)
+  expect((await selectChanges(db, id)).map(({ after }) => after)).toEqual(merged)
+
+  // Three bases had plans of it: its own, the first comparison's, and that which counts.
+  const countBases = async () => {
+    const statement = 'select count(distinct base_revision) as bases from plan_versions where publication_id = ?'
+    return env.DB.prepare(statement).bind(id).first('bases')
+  }
+  expect(await countBases()).toBe(3)
+  await deleteUncounted(db)
+  expect(await countBases()).toBe(1)
+  expect(await listPlans()).toEqual(merged)
+})
+
+test('two that compare at once, of which one stops halfway, do no harm', async () => {
+  const many = Array.from({ length: 300 }, (_, index) => makePlan({ id: index + 1, about: 'x'.repeat(4000) }))
+  await publishPlans(db, many)
+  const id = await stagePending(put(...many.map((plan) => ({ ...plan, name: 'Mine' }))), 'scheduled', { dueAt: past })
+  await publishPlans(
+    db,
+    many.map((plan) => ({ ...plan, hint: 'Theirs' })),
+  )
+  let inserts = 0
+  const stopping = interceptD1(env.DB, (call, { sql }) => {
+    if (/insert into "?plan_versions/i.test(sql) && ++inserts > 1) return d1Down(call)
+    return call()
+  })
+  await expect(rebase(openDatabase(stopping), id, undefined)).rejects.toThrow('D1_ERROR: down')
+  const results = await Promise.all([decide(id, 'due'), decide(id, 'due')])
+  expect(results.map(({ kind }) => kind).toSorted()).toEqual(['published', 'unavailable'])
+  expect(await listPlans()).toEqual(many.map((plan) => ({ ...plan, name: 'Mine', hint: 'Theirs' })))
 })
 
 test('a revision is at least the time in milliseconds and higher than the one before, also when the clock was set back', async () => {

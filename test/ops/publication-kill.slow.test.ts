@@ -5,9 +5,8 @@ import { formatCatalog } from '../../src/ops/core/file-formats/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { publish } from '../../src/db/publish.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { publishPlans } from '../support/publish-plans.ts'
+import { publishAs, publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare, type Outage } from './support/fake-cloudflare.ts'
 import { useMemoryBindings } from './support/memory-bindings.ts'
 import { runCommand } from './support/run-ops.ts'
@@ -92,7 +91,7 @@ async function readListsAfterSchedule(): Promise<string> {
   await DB.prepare("update publications set due_at = 60 where state = 'scheduled'").run()
   for (const { id } of await selectScheduled()) {
     const decision = { publicationId: id, actor: 'schedule', note: null }
-    expect(await publish(db, decision, 'due')).toMatchObject({ kind: 'published' })
+    expect(await publishAs(db, decision, 'due')).toMatchObject({ kind: 'published' })
   }
   return readLists()
 }

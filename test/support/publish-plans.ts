@@ -2,15 +2,14 @@
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../src/db/operator-database.ts'
-import type { PlanChange } from '../../src/db/publication-queries.ts'
-import { markSuperseded, publish, type PublishOutcome } from '../../src/db/publish.ts'
-import { stagePublication, storeChange, type NewPublication } from '../../src/db/stage-publication.ts'
+import { markSuperseded, publish, publishCompared, type Decision, type PublishMode } from '../../src/db/publish.ts'
+import { stagePublication, type NewPublication, type PlanAfter } from '../../src/db/stage-publication.ts'
 
 /** Adds plans. A plan with the ID of a stored plan replaces it. */
 export async function publishPlans(db: OperatorDatabase, plans: readonly CatalogPlan[]): Promise<void> {
   const id = await stageChanges(
     db,
-    plans.map((after) => ({ planId: after.id, before: null, after })),
+    plans.map((after) => ({ planId: after.id, after })),
   )
   const { kind } = await publishNow(db, id)
   if (kind !== 'published') throw new Error(kind)
@@ -22,10 +21,11 @@ export async function spreadTimes(d1: D1Database): Promise<void> {
   const rows = await d1
     .prepare('select revision from publications where revision is not null order by 1')
     .raw<[number]>()
+  const columns = ['publications set base_revision', 'publications set revision', 'plan_versions set base_revision']
   const statements = rows.flatMap(([revision], index) =>
-    ['base_revision', 'revision'].map((column) =>
+    columns.map((column) =>
       d1
-        .prepare(`update publications set ${column} = ? where ${column} = ?`)
+        .prepare(`update ${column} = ? where ${column.split(' ').at(-1)} = ?`)
         .bind((1000 + 10 * index) * 1000, revision),
     ),
   )
@@ -34,14 +34,19 @@ export async function spreadTimes(d1: D1Database): Promise<void> {
 
 export async function stageChanges(
   db: OperatorDatabase,
-  changes: readonly Pick<PlanChange, 'planId' | 'after'>[],
+  changes: readonly PlanAfter[],
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
   const { revision: baseRevision } = await selectCatalogOrigin(db)
   const publication = { actor: 'test', command: 'test', note: null, baseRevision, needsApproval: false, dueAt: null }
-  return stagePublication(db, { ...publication, undoneId: null, ...overrides }, changes.map(storeChange))
+  return stagePublication(db, { ...publication, undoneId: null, redoneId: null, warnings: [], ...overrides }, changes)
 }
 
-export function publishNow(db: OperatorDatabase, publicationId: number): Promise<PublishOutcome> {
-  return publish(db, { publicationId, actor: 'test', note: null }, 'now')
+/** Compares a publication with the catalog, and publishes it. @returns its revision as `result`. */
+export function publishAs(db: OperatorDatabase, decision: Decision, mode: PublishMode) {
+  return publishCompared(db, decision, mode, (compared) => publish(db, decision, mode, compared))
+}
+
+export function publishNow(db: OperatorDatabase, publicationId: number) {
+  return publishAs(db, { publicationId, actor: 'test', note: null }, 'now')
 }

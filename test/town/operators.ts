@@ -16,14 +16,8 @@ import {
   replaceSecrets,
   type PartnerRequest,
 } from '../../src/ops/core/partners/partner-accounts.ts'
-import { closePlan, openPlan, setFields, setViewable } from '../../src/ops/core/plans/plan-changes.ts'
 import { prepareRedo, prepareUndo } from '../../src/ops/core/publications/publication-undo.ts'
-import {
-  approvePublication,
-  cancelPublication,
-  invalidateLists,
-  publishChange,
-} from '../../src/ops/core/publications/publications.ts'
+import { approvePublication, cancelPublication, invalidateLists } from '../../src/ops/core/publications/publications.ts'
 import { comparedTables, listLostColumns } from '../../src/ops/core/service/database-copy.ts'
 import { UserError } from '../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../src/ops/store/failure.ts'
@@ -38,6 +32,7 @@ import { createRandom } from './random.ts'
 import { formatCommand, parseCommand, type Command, type Edit, type TownRecord } from './record.ts'
 import type { Service } from './service.ts'
 import { hourMs, minuteMs, secondMs, type Condition, type Weather } from './weather.ts'
+import { closePlan, openPlan, publishChange, setFields, setViewable } from '../ops/support/publish-prepared.ts'
 
 const countries = ['KE', 'UG', 'RW'] as const
 const secretKinds = new Set(['rotate', 'replace-newest', 'replace-all', 'lockdown'])
@@ -288,7 +283,7 @@ export function createOperators(world: World) {
     const cancel = () => run(actor, { kind: 'cancel' }, (store, by) => cancelPublication(store, id, by))
     if (state === 'published') {
       await run(actor, { kind: 'undo', undoes: about }, async (store, by) =>
-        publishChange(store, await prepareUndo(store, id), { attribution: by, undoneId: id }),
+        publishChange(store, await prepareUndo(store, id), { attribution: by }),
       )
     } else if (state === 'waiting' && actor !== author && random.chance(0.8)) {
       await run(actor, { kind: 'approve' }, (store, by) => approvePublication(store, id, by))
@@ -298,7 +293,7 @@ export function createOperators(world: World) {
         publishChange(store, await prepareRedo(store, id), { attribution: by }),
       )
       await cancel()
-    } else if (state !== 'cancelled' && state !== 'replaced') await cancel()
+    } else if (state !== 'cancelled') await cancel()
   }
 
   async function changeKeys(actor: string): Promise<void> {

@@ -69,6 +69,8 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   const nothing = { fromMs: clock.nowMs(), revision: 0, plans: new Map<number, CatalogPlan>() }
   const versions: { fromMs: number; revision: number; plans: Plans }[] = [nothing]
   const publications = new Map<number, string>()
+  /** The bases that publications were made with. */
+  const bases = new Map<number, number>()
   const owners = new Map<string, number>()
   const etagsByList = new Map<string, string[]>()
   let lastChangeId = 0
@@ -87,7 +89,10 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     const rows = d1.query<Row>(`
       select id, state, command, base_revision, coalesce(revision, 0), coalesce(due_at, 0), plan_count
       from publications order by revision is null, id`)
-    for (const [id, state, text, base, revision, due, count] of rows) {
+    for (const [id, state, text, newestBase, revision, due, count] of rows) {
+      // Publishing a merged one changes it.
+      const base = bases.get(id) ?? newestBase
+      if (state !== 'staging') bases.set(id, base)
       const before = publications.get(id)
       const command = commands.get(parseCommand(text))
       if (before === state || command === undefined) continue

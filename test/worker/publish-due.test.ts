@@ -5,9 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { selectLatest, selectPublication } from '../../src/db/publication-queries.ts'
+import { selectPublication } from '../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../src/db/publication-states.ts'
-import { publish } from '../../src/db/publish.ts'
 import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
@@ -15,7 +14,7 @@ import { startNewIsolate } from './support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { stageChanges } from '../support/publish-plans.ts'
+import { publishAs, stageChanges } from '../support/publish-plans.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
@@ -129,19 +128,21 @@ test('merges a publication with what others changed since, and goes on with the 
   await env.DB.prepare('update publications set due_at = ?').bind(past).run()
   const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
   await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Theirs', viewableIn: ['KE', 'UG'] }))
-  const [line] = await logOf(runSchedule)
-  const merged = await selectLatest(db, merging)
-  expect(line).toEqual({ level: 'info', event: 'publication_published', id: merged?.id, revision: merged?.revision })
-  expect(await readState(merging)).toBe('replaced')
-  expect(await readState(other)).toBe('published')
+  expect(await logOf(runSchedule)).toEqual([await published(merging), await published(other)])
   const { documents } = await selectPlanList(env.DB, 'UG', {})
   expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Theirs' }])
-  expect(merged).toMatchObject({
+  expect(await selectPublication(db, merging)).toMatchObject({
     actor: 'test',
     approvedBy: 'another',
     approvedNote: 'Fine.',
     decidedBy: 'schedule',
   })
+  const bases = await env.DB.prepare(
+    'select count(distinct base_revision) as bases from plan_versions where publication_id = ?',
+  )
+    .bind(merging)
+    .first('bases')
+  expect(bases).toBe(1)
 })
 
 test('merges many small publications in one run', async () => {
@@ -151,23 +152,7 @@ test('merges many small publications in one run', async () => {
   const ids = await Promise.all(plans.map((plan) => schedule({ ...plan, ...closed }, past)))
   await seedPlans(...plans.map((plan) => ({ ...plan, performance1: 7.5 })))
   await logOf(runSchedule)
-  expect(new Set(await Promise.all(ids.map(readState)))).toEqual(new Set(['replaced']))
-})
-
-test('merges no more plans in one run than fit into its CPU limit, also when the last step fails', async () => {
-  const plans = [1, 2, 3].map((id) => makePlan({ id }))
-  await seedPlans(...plans)
-  const ids = await Promise.all(plans.map((plan) => schedule({ ...plan, name: 'New' }, past)))
-  await seedPlans(...plans.map((plan) => ({ ...plan, hint: 'Theirs' })))
-  let merges = 0
-  const failing = interceptD1(env.DB, (call, { sql, params }) => {
-    if (/insert into "publications" .*"replaces_id"/.test(sql)) merges++
-    const isLastStep = sql.includes("'published', 'replaced'") && !ids.some((id) => params.includes(id))
-    return isLastStep ? d1Down(call) : call()
-  })
-  await env.DB.prepare('update publications set plan_count = 6000 where state = ?').bind('scheduled').run()
-  await logOf(() => runSchedule({ ...env, DB: failing }))
-  expect(merges).toBe(1)
+  expect(new Set(await Promise.all(ids.map(readState)))).toEqual(new Set(['published']))
 })
 
 test('when storage fails for one publication, a later one that needs it does not end as conflicted', async () => {
@@ -176,48 +161,38 @@ test('when storage fails for one publication, a later one that needs it does not
   const first = await stageChanges(db, [{ planId: 1, after: null }], { dueAt: past })
   await releasePublication(db, first, 'scheduled')
   const second = await schedule(makePlan({ id: 2, identifier }), past + 60)
+  await seedPlans(makePlan({ id: 10 }))
   await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(first, 'published') }))
   expect(await readState(second)).toBe('scheduled')
   expect(await logOf(runSchedule)).toEqual([await published(first), await published(second)])
 })
 
-test('tries a merge again in the next run when another publication came between', async () => {
+test('compares again when another publication comes between', async () => {
   await seedPlans(makePlan({ id: 1, name: 'Old' }))
   const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
   await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'First' }))
+  let count = 0
   const interrupted = interceptD1(env.DB, async (call, { sql }) => {
-    const isReplacement = /insert into "publications" .*"replaces_id"/.test(sql)
-    if (isReplacement) await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Second' }))
+    if (sql.includes('update "publications"') && ++count <= 9) {
+      await seedPlans(makePlan({ id: 1, name: 'Old', hint: `${count}` }))
+    }
     return call()
   })
-  expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
-  expect(await readState(id)).toBe('scheduled')
-  await logOf(runSchedule)
+  expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([await published(id)])
   const { documents } = await selectPlanList(env.DB, 'KE', {})
-  expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Second' }])
-  await env.DB.prepare("update publications set created_at = 0 where state = 'staging'").run()
-  await runSchedule()
-  expect(await env.DB.prepare("select count(*) as n from publications where state = 'staging'").first('n')).toBe(0)
+  expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: '9' }])
 })
 
-test.each([
-  [200, 'published'],
-  [201, 'conflicted'],
-])('merges at most 200 plans for one publication: %i', async (count, state) => {
-  const plans = Array.from({ length: count }, (_, index) => makePlan({ id: index + 1 }))
-  await seedPlans(...plans)
-  const renamed = plans.map((plan) => ({ planId: plan.id, after: { ...plan, name: 'New' } }))
-  const id = await stageChanges(db, renamed, { dueAt: past })
-  await releasePublication(db, id, 'scheduled')
-  await seedPlans(...plans.map((plan) => ({ ...plan, hint: 'Theirs' })))
-  await logOf(runSchedule)
-  const row = await selectPublication(db, id)
-  const isPublished = state === 'published'
-  expect({ state: row?.state, conflict: row?.conflict }).toEqual(
-    isPublished
-      ? { state: 'replaced', conflict: null }
-      : { state, conflict: 'others changed more than 200 of its plans' },
-  )
+test('a publication that others come before ten times waits for the next run', async () => {
+  await seedPlans(makePlan({ id: 1, name: 'Old' }))
+  const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
+  const busy = interceptD1(env.DB, async (call, { sql }) => {
+    if (sql.includes('update "publications"')) await seedPlans(makePlan({ id: 2 }))
+    return call()
+  })
+  expect(await logOf(() => runSchedule({ ...env, DB: busy }))).toEqual([])
+  expect(await readState(id)).toBe('scheduled')
+  expect(await logOf(runSchedule)).toEqual([await published(id)])
 })
 
 test('never publishes a publication that waits for approval', async () => {
@@ -293,7 +268,7 @@ test('a publication that an operator cancels or publishes during the run is left
     // The first query selects what is due.
     isInterrupted = true
     await endAsCancelled(db, { publicationId: cancelled, actor: 'test', note: null })
-    await publish(db, { publicationId: approved, actor: 'schedule', note: null }, 'due')
+    await publishAs(db, { publicationId: approved, actor: 'schedule', note: null }, 'due')
     return answer
   })
   expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
@@ -324,8 +299,7 @@ test.each(['in a run', 'when the schedule fails'])(
 /** A database that fails to publish or to end a publication. */
 function failUpdatesOf(id: number, state: 'published' | 'conflicted'): D1Database {
   return interceptD1(env.DB, (call, { sql, params }) => {
-    const isChange = sql.includes("'published', 'replaced'") ? state === 'published' : params[0] === state
-    const isFailing = sql.includes('update "publications"') && isChange && params.includes(id)
+    const isFailing = sql.includes('update "publications"') && params[0] === state && params.includes(id)
     return isFailing ? d1Down(call) : call()
   })
 }

@@ -7,6 +7,9 @@ export class UserError extends Error {
   }
 }
 
+/** The last line of a refusal. */
+export const nothingChanged = 'Nothing was changed.'
+
 /** @throws UserError that names every problem, if there is one. */
 export function throwProblems(problems: readonly (string | undefined)[]): void {
   const found = problems.filter((problem) => problem !== undefined)

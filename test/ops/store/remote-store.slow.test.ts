@@ -3,7 +3,6 @@ import { beforeAll, expect, test } from 'vitest'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { selectPublication } from '../../../src/db/publication-queries.ts'
 import { findPlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
-import { closePlan, openPlan } from '../../../src/ops/core/plans/plan-changes.ts'
 import { cancelPublication } from '../../../src/ops/core/publications/publications.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -11,6 +10,7 @@ import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { closePlan, openPlan } from '../support/publish-prepared.ts'
 
 const bindings = useMemoryBindings()
 const cloudflare = useFakeCloudflare(bindings)

@@ -17,7 +17,6 @@ import {
   changePartner,
   type PartnerRequest,
 } from '../../../src/ops/core/partners/partner-accounts.ts'
-import { closePlan, openPlan } from '../../../src/ops/core/plans/plan-changes.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
@@ -31,6 +30,7 @@ import type { Failure } from '../../account/account.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
+import { closePlan, openPlan } from '../support/publish-prepared.ts'
 
 const target = { remote: true, env: 'staging' }
 const bindings = useMemoryBindings()

@@ -10,9 +10,9 @@ import {
   selectCatalogOrigin,
   selectCatalogPlan,
   selectHighestPlanId,
+  selectPlansById,
   selectRecordedPlanIds,
   selectRevisionUpTo,
-  selectSharing,
   selectSizeWithout,
   selectSummaries,
 } from '../../../src/db/catalog-queries.ts'
@@ -37,23 +37,23 @@ import {
   selectStoredSecrets,
 } from '../../../src/db/partner-queries.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
-import {
-  selectChanges,
-  selectLatest,
-  selectPublication,
-  selectPublications,
-} from '../../../src/db/publication-queries.ts'
+import { selectChanges, selectPublication, selectPublications } from '../../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../src/db/publication-states.ts'
 import {
   type PublishMode,
   endAsConflicted,
-  findConflicts,
   markSuperseded,
   publish,
-  publishPending,
+  publishCompared,
   selectDue,
 } from '../../../src/db/publish.ts'
-import { deleteAbandoned, hashStoredPlans, type NewPublication } from '../../../src/db/stage-publication.ts'
+import { selectSharing } from '../../../src/db/rebase.ts'
+import {
+  deleteAbandoned,
+  deleteUncounted,
+  findChangedPublications,
+  type NewPublication,
+} from '../../../src/db/stage-publication.ts'
 import { isCausedBy } from '../../../src/ops/store/failure.ts'
 import { makeRequest } from '../../support/insert-partner.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -78,17 +78,17 @@ export function deliver(mode: Mode): Run {
 export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mode: Mode): Promise<unknown[]> {
   const decision = (publicationId: number) => ({ publicationId, actor: 'brian', note: null })
   const publishAs = async (publishMode: PublishMode, id: number) => {
-    await (publishMode === 'now' ? publish(db, decision(id), 'now') : publishPending(db, decision(id), publishMode))
-    const published = await selectLatest(db, id)
+    await publishCompared(db, decision(id), publishMode, (compared) => publish(db, decision(id), publishMode, compared))
+    const published = await selectPublication(db, id)
     if (published?.revision == null) throw new Error(`Publication ${id} was not published`)
-    return { id: published.id, revision: published.revision }
+    return published.revision
   }
   const propose = (planId: number, changed: Partial<CatalogPlan>, overrides: Partial<NewPublication> = {}) =>
     stageChanges(db, [{ planId, after: makePlan({ id: planId, ...changed }) }], overrides)
   const readState = async (id: number) => (await selectPublication(db, id))?.state
 
   // Publications.
-  const { revision: first } = await publishAs('now', await propose(1, {}, { command: 'catalog import plans.json' }))
+  const first = await publishAs('now', await propose(1, {}, { command: 'catalog import plans.json' }))
   const waiting = await propose(1, { name: 'Approved' }, { needsApproval: true })
   await releasePublication(db, waiting, 'waiting')
   await publishAs('approve', waiting)
@@ -100,16 +100,14 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   await endAsCancelled(db, decision(later))
   const overtaken = await propose(1, { name: 'Mine' }, { dueAt: 60 })
   await releasePublication(db, overtaken, 'scheduled')
-  expect(await findConflicts(db, [overtaken])).toEqual(new Map())
   const theirs = { name: 'Approved', about: 'Theirs' }
   await publishAs('now', await propose(1, theirs))
-  expect(await findConflicts(db, [overtaken])).toEqual(new Map())
-  expect(await selectDue(db)).toEqual([{ id: overtaken, planCount: expect.any(Number) }])
-  const { id: replacement, revision } = await publishAs('due', overtaken)
-  expect(await readState(overtaken)).toBe('replaced')
+  expect(await selectDue(db)).toEqual([overtaken])
+  const revision = await publishAs('due', overtaken)
+  await deleteUncounted(db)
   expect(await readState(later)).toBe('cancelled')
   await markSuperseded(db)
-  const abandoned = await propose(3, {})
+  await propose(3, {})
   await d1.prepare(`update publications set created_at = 60 where state = 'staging'`).bind().run()
   await deleteAbandoned(db)
   expect(await db.values(sql`select id from publications where state = 'staging'`)).toEqual([])
@@ -120,12 +118,14 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(await selectCatalogPlan(db, 'plan-1')).toEqual({ plan: plans[0], revision })
   const { category, fundManager } = examplePlan
   const objects = [
-    ['category', category?.id],
-    ['fundManager', fundManager?.id],
-    ['planType', 99],
-  ] as const
-  expect(await selectSharing(db, objects, 2)).toEqual(plans)
-  expect(await selectSharing(db, objects, 1)).toEqual([])
+    { field: 'category', id: category?.id },
+    { field: 'fundManager', id: fundManager?.id },
+    { field: 'identifier', id: 'plan-9' },
+    { field: 'members', id: '' },
+  ]
+  expect(await selectSharing(db, objects, [2])).toEqual(plans)
+  expect(await selectSharing(db, objects, [1])).toEqual([])
+  expect(await selectPlansById(db, [1, 9])).toEqual(plans)
   const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
   expect(await selectSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
@@ -147,13 +147,13 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(
     await selectPublications(db, { planIds: [1], since: 60, afterRevision: first, states: ['published'] }),
   ).toHaveLength(3)
-  expect(await selectChanges(db, replacement, [1])).toMatchObject([
+  expect(await selectChanges(db, overtaken, [1])).toMatchObject([
     { before: { name: 'Approved' }, after: { name: 'Mine' } },
   ])
-  const { plansHash } = (await selectPublication(db, replacement)) ?? {}
-  const hashes = await hashStoredPlans(db)
-  expect(hashes.get(replacement)).toBe(plansHash)
-  expect(hashes.has(abandoned)).toBe(false)
+  expect(await findChangedPublications(db)).toEqual([])
+  await d1.prepare(`update plan_versions set document = replace(document, 'Mine', 'Yours')`).bind().run()
+  expect(await findChangedPublications(db)).toEqual([overtaken])
+  await d1.prepare(`update plan_versions set document = replace(document, 'Yours', 'Mine')`).bind().run()
   expect(await countListedPlans(db)).toBe(1)
   expect(await countListedPlans(db, 'KE')).toBe(1)
   expect(await countListedPlans(db, 'ZZ')).toBe(0)

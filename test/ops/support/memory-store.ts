@@ -1,7 +1,6 @@
 // The store that tests of src/ops/core share, with what they change and break in it.
 import { expect, onTestFinished } from 'vitest'
 import { prepareImport } from '../../../src/ops/core/catalog/catalog-import.ts'
-import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications/publications.ts'
 import type { Operator } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { openBindingStore, withoutDatabase } from './binding-store.ts'
@@ -11,6 +10,7 @@ import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { interceptD1, type Fault } from '../../support/unreliable-stores.ts'
+import { publishChange, type PublicationRequest } from './publish-prepared.ts'
 
 /** All files of a process share them. */
 export const { bindings: env } = openMemoryBindings()

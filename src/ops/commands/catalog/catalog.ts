@@ -1,5 +1,6 @@
 // ops catalog …
 import { abbreviate } from '../../../abbreviate.ts'
+import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { checkCatalog } from '../../core/plan-rules/catalog-check.ts'
 import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../core/catalog/catalog-formats.ts'
@@ -19,43 +20,41 @@ import {
   listPublications,
   openStates,
   readPublication,
+  type ForecastRow,
 } from '../../core/publications/publication-log.ts'
 import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
+import { listDoubts, type PreparedChange } from '../../core/publications/proposal.ts'
 import {
   approvePublication,
   checkApprovable,
   cancelPublication,
   countPlans,
-  findPublication,
   invalidateLists,
   isOpen,
-  publishChange,
-  type PreparedChange,
+  type PlanChange,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
+import type { Store } from '../../store/store.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { describePlace } from '../../shared/target.ts'
-import { UserError } from '../../shared/user-error.ts'
+import { nothingChanged, UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import {
-  createRequest,
   describeApproval,
   describeChange,
   describeTime,
   describeWayBack,
   formatDifference,
   listParts,
-  printDoubts,
   printPublication,
   publicationToJson,
   rowToJson,
   toLogRow,
-  type Question,
 } from './publication-output.ts'
-import type { Output } from '../frame/run.ts'
+import { publishShown } from './publish-shown.ts'
 import { forceFlag, logFlags, timeFlag } from '../frame/shared-flags.ts'
 import { printLog } from '../frame/log-output.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
@@ -207,10 +206,12 @@ export const catalog = {
     flags: { plan: { value: '<id>', help: 'show every change of this plan, one field a line' } },
     json: 'an object, with each plan before and after',
     async run({ number: id, plan, json }, { store, warn }) {
-      const { row, changes, warnings } = await readPublication(store, id)
+      const { row, changes } = await readPublication(store, id)
       // The approver reads what the author was warned of.
-      if (isPending(row) && !json) await printDoubts({ warn }, store, changes, row, warnings)
-      const details = Object.entries(rowToJson(row)).filter(([, value]) => value !== null)
+      const warnings = isPending(row) && !json ? await listWarnings(store, row, changes) : row.warnings
+      if (!json) warn(...formatWarnings(warnings))
+      const { warnings: _warnings, ...listed } = rowToJson(row)
+      const details = Object.entries(listed).filter(([, value]) => value !== null)
       const shown = plan === undefined ? changes : [await findPlanChange(store, id, plan)]
       const fields = plan === undefined ? [] : shown.flatMap((change) => listParts(compareChange(change), true))
       const lines = plan === undefined ? formatDifference(shown).map((line) => `${line}\n`) : []
@@ -230,29 +231,30 @@ export const catalog = {
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
       exceptChanged: { help: 'leave the plans with a field that was changed later, and name them' },
     },
-    async run({ number: id, plan: plans, exceptChanged, ...input }, run) {
+    async run({ number: id, plan: plans, exceptChanged, at, dryRun: isDryRun }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
-      const effect = `${countPlans(prepared.changes.length)} will be as before publication ${id}.`
-      return publishShown(prepared, input, run, { effect, undoneId: id })
+      const nameEffect = (changes: readonly PlanChange[]) =>
+        `${countPlans(changes.length)} will be as before publication ${id}.`
+      return publishDifference({ ...prepared, dueAt: at }, run, { nameEffect, isDryRun })
     },
   }),
 
   redo: verb({
     ...recordVerb,
-    help: 'make a publication again that conflicted or was cancelled, or that waits: its values replace those of others',
+    help: 'republish a conflicted, cancelled or waiting publication, overwriting later changes',
     example: 'catalog redo 12',
     flags: { dryRun, exceptChanged: { help: 'leave the plans with a field that others changed, and name them' } },
-    async run({ number: id, exceptChanged, at, ...input }, run) {
-      const { dueAt, undoneId, isCancelled, ...prepared } = await prepareRedo(run.store, id, { exceptChanged })
-      const { approvedBy } = await findPublication(run.store, id)
-      const redone = `Publication ${id}${approvedBy === null ? '' : `, which ${approvedBy} approved,`}`
-      const effect = `${redone} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const question = { effect, redoneId: id, ...(undoneId !== undefined && { undoneId }) }
-      const output = await publishShown(prepared, { ...input, at: at ?? dueAt }, run, question)
+    async run({ number: id, exceptChanged, at, dryRun: isDryRun }, run) {
+      const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
+      const isCancelled = redone.state === 'cancelled'
+      const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
+      const name = `Publication ${id} by ${redone.actor}${approved}`
+      const nameEffect = () => `${name} will be ${isCancelled ? '' : 'cancelled and '}made again.`
+      const output = await publishDifference(prepared, run, { nameEffect, isDryRun })
       const made = output.data.publication
       if (made === null || isCancelled) return output
       const ahead = await endRedone(run.store, id, made, run.attribution)
-      if (ahead === undefined) run.report(`${describePlace(run.target)} ${redone} is cancelled.`)
+      if (ahead === undefined) run.report(`${describePlace(run.target)} ${name} is cancelled.`)
       else run.warn(ahead)
       return output
     },
@@ -264,17 +266,17 @@ export const catalog = {
     example: 'catalog approve 12',
     asks: true,
     async run({ number: id }, run) {
-      const { row, changes, warnings } = await readPublication(run.store, id)
+      const { row, changes, redoneActor } = await readPublication(run.store, id)
       await checkApprovable(run.store, row, run.attribution.actor)
       const note = row.note === null ? [] : [`Note: ${row.note}`]
-      run.report(describeProposal(row), ...note, ...formatDifference(changes))
-      const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
-      await printDoubts(run, run.store, changes, row, [...conflict, ...warnings])
+      const redone = redoneActor === undefined ? [] : [`It makes publication ${row.redoneId} by ${redoneActor} again.`]
+      run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
+      run.warn(...formatWarnings(await listWarnings(run.store, row, changes)))
       const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
       const published = `be published ${describeTime(dueAt)}`
       const effect = row.willConflict === null ? published : 'end as conflicted, for catalog redo'
       await run.confirm(`Publication ${id} will ${effect}.`)
-      return describeDecided(id, await approvePublication(run.store, id, run.attribution), run)
+      return describeDecided(row, await approvePublication(run.store, id, run.attribution), run)
     },
   }),
 
@@ -289,7 +291,7 @@ export const catalog = {
         run.report(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
       }
-      return describeDecided(id, await cancelPublication(run.store, id, run.attribution), run)
+      return describeDecided(row, await cancelPublication(run.store, id, run.attribution), run)
     },
   }),
 }
@@ -305,54 +307,82 @@ async function readFile({ file }: FileInput, { io, progress }: ChangeRun) {
   return parseCatalogInput(file, await readInput(file, io.stdin))
 }
 
-async function publishFile(prepared: CatalogImport, input: FileInput, run: ChangeRun): Promise<Output> {
-  const { changes, unchanged, isMerged, sheet } = prepared
+function countKinds(changes: readonly PlanChange[]) {
   const added = changes.filter(({ before }) => before === null).length
   const removed = changes.filter(({ after }) => after === null).length
-  const changed = changes.length - added - removed
-  const losses = changed + removed
-  const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
-  const { data } = await publishShown(prepared, input, run, {
-    effect: losses === 0 ? undefined : `${countPlans(losses)} will be changed or removed.`,
-    lines: [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${read}`],
-  })
-  return { data: { added, changed, removed, unchanged, isMerged, sheet, ...data }, text: '' }
+  return { added, changed: changes.length - added - removed, removed }
 }
 
-/** Shows a change, asks, and publishes it. @param question its lines are those after the difference. */
-async function publishShown(
+async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at }: FileInput, run: ChangeRun) {
+  const { unchanged, isMerged, sheet } = prepared
+  const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
+  const { data } = await publishDifference({ ...prepared, dueAt: at }, run, {
+    isDryRun,
+    nameEffect: (changes) => {
+      const { changed, removed } = countKinds(changes)
+      return changed + removed === 0 ? undefined : `${countPlans(changed + removed)} will be changed or removed.`
+    },
+    describeRest: (changes) => {
+      const { added, changed, removed } = countKinds(changes)
+      return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${read}`]
+    },
+  })
+  return { data: { ...countKinds(prepared.changes), unchanged, isMerged, sheet, ...data }, text: '' }
+}
+
+interface Difference {
+  isDryRun: boolean
+  nameEffect: (changes: readonly PlanChange[]) => string | undefined
+  /** Lines after the difference. */
+  describeRest?: (changes: readonly PlanChange[]) => string[]
+}
+
+/** Shows the difference that a change makes, asks, and publishes it. */
+async function publishDifference(
   prepared: PreparedChange,
-  input: { at: number | undefined; dryRun: boolean },
   run: ChangeRun,
-  question: Question,
+  { isDryRun, nameEffect, describeRest = () => [] }: Difference,
 ) {
-  run.progress?.show('Checking the change')
-  const { changes } = prepared
-  const lines = [...formatDifference(changes), ...(question.lines ?? [])]
-  const request = createRequest(run, input, { ...prepared, ...question, lines })
-  const publication = await publishChange(run.store, prepared, request)
-  if (changes.length === 0) reportUnchanged(prepared, lines, run)
-  else if (input.dryRun) run.report(describeDryRun(input, run))
+  const describe = (changes: readonly PlanChange[]) => [...formatDifference(changes), ...describeRest(changes)]
+  const { proposal, publication } = await publishShown(prepared, run, { describe, nameEffect }, isDryRun)
+  const { changes, notes } = proposal
+  if (changes.length === 0) {
+    // Nothing was shown of it.
+    run.warn(...notes.map((note) => `Note: ${note}`))
+    run.report(...describe(changes), nothingChanged)
+  } else if (isDryRun) run.report(describeDryRun(proposal, run))
   else printPublication(run, publication)
   return { data: { plans: changes.map(compareChange), publication: publicationToJson(publication) }, text: '' }
 }
 
-/** A change of no plan is not reviewed, so nothing was shown of it. */
-function reportUnchanged({ notes }: PreparedChange, lines: readonly string[], run: ChangeRun): void {
-  run.warn(...notes.map((note) => `Note: ${note}`))
-  run.report(...lines, 'Nothing was changed.')
+function describeDryRun({ dueAt }: PreparedChange, { store }: ChangeRun): string {
+  return `A dry run: nothing was changed. It would be published ${describeTime(dueAt)}${describeApproval(store)}.`
 }
 
-function describeDryRun({ at }: { at: number | undefined }, { store }: ChangeRun): string {
-  return `A dry run: nothing was changed. It would be published ${describeTime(at)}${describeApproval(store)}.`
+/** @param pending the publication before. */
+async function describeDecided(pending: PublicationRow, row: PublicationRow, { store, target }: ChangeRun) {
+  const { id, state } = row
+  const when = state === 'scheduled' ? ` for ${formatLocalTime(row.dueAt ?? 0)}` : ''
+  const merged = row.baseRevision === pending.baseRevision ? '' : await describeMerge(store, id)
+  return {
+    data: rowToJson(row),
+    text: `Publication ${id} is ${state}${when}${merged}.${describeWayBack(target, row)}\n`,
+  }
 }
 
-function describeDecided(id: number, row: PublicationRow, { target }: ChangeRun): Output {
-  const when = row.state === 'scheduled' ? ` for ${formatLocalTime(row.dueAt ?? 0)}` : ''
-  const merged = row.id === id ? '' : ` as publication ${row.id}, merged with later changes`
-  const wayBack = describeWayBack(target, row)
-  return { data: rowToJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.${wayBack}\n` }
+async function describeMerge(store: Store, id: number): Promise<string> {
+  const { changes } = await readPublication(store, id)
+  const isSame = changes.every(({ before, after }) => isSameJson(before, after))
+  return isSame ? ', and changed nothing: others had made the same change' : ', merged with later changes'
 }
+
+/** Lists what the author of a pending publication confirmed, and what is to be known of it by now. */
+async function listWarnings(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<string[]> {
+  const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
+  return [...new Set([...conflict, ...row.warnings, ...(await listDoubts(store, row, changes))])]
+}
+
+const formatWarnings = (warnings: readonly string[]) => warnings.map((warning) => `Warning: ${warning}`)
 
 /** Who made a publication, how, and for when. */
 function describeProposal({ id, actor, command, dueAt }: PublicationRow): string {

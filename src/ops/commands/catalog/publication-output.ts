@@ -1,16 +1,13 @@
 // Prints a change of the catalog: its difference, its warnings, and its publication.
 import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { listChanges } from '../../core/differences/plan-paths.ts'
-import type { Attribution } from '../../core/record/attribution.ts'
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
-import { findDoubts, type ReviewedPublication } from '../../core/plan-rules/plausibility.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
 import {
   readNeedsApproval,
   type PlanChange,
   type Publication,
-  type PublicationRequest,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
@@ -21,45 +18,6 @@ import type { Run } from '../frame/run.ts'
 /** With more lines, the difference has one for each field, not for each plan. */
 const maxLines = 50
 
-export interface Question {
-  /** Shows the change in the words of the verb. Without it, the difference is shown before a question. */
-  lines?: readonly string[]
-  notes?: readonly string[]
-  /** Doubts besides those about the plans, such as the work of others that is taken back. */
-  warnings?: readonly string[]
-  /** Named in the question even without a warning, such as plans that are removed. */
-  effect?: string | undefined | ((changes: readonly PlanChange[]) => string | undefined)
-  /** The publication that this one undoes. */
-  undoneId?: number
-  /** The pending publication that this one ends. */
-  redoneId?: number
-}
-
-/** Shows a change with its warnings, and asks before it is written. The answer "no" throws a UserError. */
-export function createRequest(
-  run: Run & { attribution: Attribution },
-  { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },
-  { lines, notes = [], warnings = [], effect, undoneId, redoneId }: Question = {},
-): PublicationRequest {
-  return {
-    attribution: run.attribution,
-    dueAt: at,
-    undoneId,
-    isDryRun: dryRun,
-    async review(store, changes) {
-      run.report(...(lines ?? []))
-      run.warn(...notes.map((note) => `Note: ${note}`))
-      const isDoubtful = await printDoubts(run, store, changes, { id: redoneId, dueAt: at ?? null, undoneId }, warnings)
-      const named = typeof effect === 'function' ? effect(changes) : effect
-      if (dryRun || (named === undefined && !isDoubtful)) return
-      if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
-      const doubt = isDoubtful && 'Are the warnings above intended?'
-      const time = `It will be published ${describeTime(at)}${describeApproval(store)}.`
-      await run.confirm([named, doubt, time].filter(Boolean).join(' '))
-    },
-  }
-}
-
 /** @param dueAt Unix seconds: a time to come. */
 export function describeTime(dueAt: number | undefined): string {
   return dueAt === undefined ? 'at once' : `at ${formatLocalTime(dueAt)}`
@@ -69,31 +27,14 @@ export function describeApproval(store: Store): string {
   return readNeedsApproval(store) ? ' after the approval of another operator' : ''
 }
 
-/**
- * @param known warnings that come first.
- * @returns whether there is a warning.
- */
-export async function printDoubts(
-  { warn }: Pick<Run, 'warn'>,
-  store: Store,
-  changes: readonly PlanChange[],
-  publication: ReviewedPublication,
-  known: readonly string[] = [],
-): Promise<boolean> {
-  const warnings = [...known, ...(await findDoubts(store, changes, publication))]
-  warn(...warnings.map((warning) => `Warning: ${warning}`))
-  return warnings.length > 0
-}
-
 /** Says what became of a change, and how to take it back. */
 export function printPublication({ target, report }: Run, publication: Publication | undefined): void {
   if (publication === undefined) return
-  const { id, state, dueAt, replacesId } = publication
+  const { id, state, dueAt } = publication
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const wayBack = describeWayBack(target, publication)
   const say = (text: string) => report(`${describePlace(target)} ${text}`)
-  const merged = replacesId === null ? '' : ', merged with later changes'
-  if (state === 'published') say(`Published as publication ${id}${merged}.${wayBack}`)
+  if (state === 'published') say(`Published as publication ${id}.${wayBack}`)
   else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}.${wayBack}`)
   else {
     const when = time === undefined ? '' : `, and is then published at ${time}`
@@ -205,6 +146,7 @@ function describeNotes({ conflict, willConflict, ...row }: ForecastRow): string 
 }
 
 export function rowToJson(publication: PublicationRow | ForecastRow) {
-  const { baseRevision: _revision, plansHash: _hash, needsApproval: _isCareful, ...row } = publication
+  const { conflictsWith: _others, ...forecast } = { conflictsWith: [], ...publication }
+  const { baseRevision: _revision, needsApproval: _isCareful, ...row } = forecast
   return formatTimes(row)
 }

@@ -1,23 +1,25 @@
 // ops plan …
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
-import type { PlanChange } from '../../core/publications/publications.ts'
-import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../core/plans/plan-changes.ts'
+import type { PlanChange, Publication } from '../../core/publications/publications.ts'
+import {
+  prepareClosing,
+  prepareFields,
+  prepareOpening,
+  prepareViewable,
+  type PreparedPlan,
+} from '../../core/plans/plan-changes.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
-import {
-  createRequest,
-  describeChange,
-  formatDifference,
-  printPublication,
-  publicationToJson,
-} from '../catalog/publication-output.ts'
+import { describeChange, formatDifference, printPublication, publicationToJson } from '../catalog/publication-output.ts'
+import { publishShown } from '../catalog/publish-shown.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { timeFlag } from '../frame/shared-flags.ts'
-import { verb } from '../frame/verb.ts'
+import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const args = { id: {} } as const
 const country = {
@@ -66,7 +68,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, country: countries, at }, run) {
-      const result = await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, { at }))
+      const result = await publishPlan(await prepareViewable(run.store, id, { countries, isViewable: true }, at), run)
       await warnOfPendingLists(run, result)
       return report(run, result)
     },
@@ -80,7 +82,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, country: countries, at }, run) {
-      const result = await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, { at }))
+      const result = await publishPlan(await prepareViewable(run.store, id, { countries, isViewable: false }, at), run)
       await warnOfPendingLists(run, result)
       return report(run, result)
     },
@@ -96,8 +98,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, publicNote, at }, run) {
-      const request = createRequest(run, { at }, { effect: describeInvestability })
-      return report(run, await closePlan(run.store, id, publicNote, request))
+      return report(run, await publishPlan(await prepareClosing(run.store, id, publicNote, at), run))
     },
   }),
 
@@ -108,8 +109,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, at }, run) {
-      const request = createRequest(run, { at }, { effect: describeInvestability })
-      return report(run, await openPlan(run.store, id, request))
+      return report(run, await publishPlan(await prepareOpening(run.store, id, at), run))
     },
   }),
 
@@ -120,8 +120,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, assignments, at }, run) {
-      const request = createRequest(run, { at }, { effect: describeInvestability })
-      const result = await setFields(run.store, id, assignments, request)
+      const result = await publishPlan(await prepareFields(run.store, id, assignments, at), run)
       const { before, plan: after, publication } = result
       const lines = publication ? formatDifference([{ before, after }]) : [`${id} has these values already.`]
       return report(run, result, lines)
@@ -144,6 +143,20 @@ export const plan = {
       return { data: { ...answer, fix, pending }, text: [`${answer.sentence} ${fix}`, ...pending, ''].join('\n') }
     },
   }),
+}
+
+interface PlanResult {
+  /** The plan before and after the change. */
+  before: CatalogPlan
+  plan: CatalogPlan
+  /** undefined when there was nothing to change. */
+  publication: Publication | undefined
+}
+
+async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<PlanResult> {
+  const { proposal, publication } = await publishShown(prepared, run, { nameEffect: describeInvestability })
+  const [change] = proposal.changes
+  return { before: change?.before ?? prepared.before, plan: change?.after ?? prepared.plan, publication }
 }
 
 function report(run: Run, result: PlanResult, lines = [describeState(result)]): Output {

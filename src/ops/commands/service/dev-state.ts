@@ -33,7 +33,7 @@ export async function prepareState(target: Target): Promise<void> {
     const text = await readFile(demoCatalog, 'utf8')
     const file = await readCatalog({ kind: 'json', text }, store)
     const prepared = await prepareImport(store, file)
-    await publishChange(store, prepared, { attribution })
+    await publishChange(store, prepared, attribution)
     process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
   })
 }

@@ -4,6 +4,7 @@ import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { comparePlans, listChanges } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -18,15 +19,17 @@ import {
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { checkConsistency, makeDefectError } from '../differences/defects.ts'
+import { makeDefectError } from '../differences/defects.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
-import { returns } from '../plan-rules/plan-findings.ts'
-import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
+import type { PreparedChange } from '../publications/proposal.ts'
+import { countPlans, type PlanChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface CatalogImport extends PreparedChange {
+  notes: string[]
+  warnings: string[]
   /** How many plans of the file are as in the catalog. */
   unchanged: number
   /** Whether the file said which revision it was exported at. */
@@ -75,8 +78,8 @@ export function readUpdate(input: CatalogInput): CatalogUpdate {
 /**
  * Compares a file with the catalog and changes nothing. When the file says which revision it was exported at, only what
  * it changes against that revision counts, and what others changed since stays.
- * @throws UserError when the file and somebody else changed the same field, the file can't be merged, the resulting
- *   catalog would contradict itself, or a plan would change its ID or identifier.
+ * @throws UserError when the file and somebody else changed the same field, the file can't be merged, or a plan
+ *   would change its ID or identifier.
  */
 export function prepareImport(store: Store, file: CatalogFile, choice: ImportChoice = {}): Promise<CatalogImport> {
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
@@ -102,7 +105,7 @@ export async function prepareUpdate(
     if (defects.length > 0) throw makeDefectError(defects, nothingImported)
     return { base: base && known, plans }
   })
-  return { ...prepared, notes: [...(prepared.notes ?? []), ...findEmptyReturns(prepared.changes, file.patches)] }
+  return { ...prepared, notes: [...prepared.notes, ...findEmptyReturns(prepared.changes, file.patches)] }
 }
 
 type Plans = readonly CatalogPlan[]
@@ -130,10 +133,8 @@ async function prepareMerge(
     throw makeConflictError(conflicts, authors)
   }
   const put = merged.flatMap(({ after }) => after ?? [])
-  const untouched = excludePlans(before, merged)
   const mismatches = findIdentityMismatches(put, before, await selectHighestPlanId(db))
   if (mismatches.length > 0) throw makeDefectError(mismatches, nothingImported)
-  checkConsistency([...untouched, ...put], nothingImported)
 
   const changes = listChanged(merged, before)
   return {
@@ -169,7 +170,7 @@ async function findAuthors(
   const named = new Set(conflicts.map(({ identifier }) => identifier))
   const fields = new Set(conflicts.map(({ field }) => field))
   // A return also conflicts with a new date.
-  if (returns.some((field) => fields.has(field))) fields.add('performanceDate')
+  for (const { field } of conflicts) fields.add(mergeRules[field ?? '']?.partner ?? field)
   const planIds = plans.filter(({ identifier }) => named.has(identifier)).map(({ id }) => id)
   const isOfConflict = ({ before, after }: PlanChange) =>
     [...comparePlans(before, after).keys()].some((path) => fields.has(path.split('.')[0]))

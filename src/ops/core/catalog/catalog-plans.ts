@@ -15,12 +15,11 @@ import {
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
-import { findConflicts } from '../../../db/publish.ts'
 import { pendingStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { forecast, selectScheduled, suggestPlan } from '../publications/publication-log.ts'
+import { foreseePlans, suggestPlan } from '../publications/publication-log.ts'
 import { describeDue, formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -48,14 +47,11 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
 
 /** The current catalog, with the publications that are scheduled until then. */
 async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
-  const scheduled = await selectScheduled(store, atSeconds)
-  const conflicts = await findConflicts(
-    store.db,
-    scheduled.map(({ id }) => id),
+  const plans = new Map<number, CatalogPlan | null>(
+    (await selectCatalog(store.db)).plans.map((plan) => [plan.id, plan]),
   )
-  const others = scheduled.filter(({ id }) => !conflicts.has(id))
-  const { plans } = await forecast(store, others)
-  return [...plans.values()].toSorted((a, b) => a.id - b.id)
+  for (const [id, plan] of await foreseePlans(store, atSeconds)) plans.set(id, plan)
+  return [...plans.values()].flatMap((plan) => plan ?? []).toSorted((a, b) => a.id - b.id)
 }
 
 async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
@@ -93,8 +89,10 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
-  const plans = await listPlans(store, undefined, atSeconds)
-  return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
+  const plans = (await isFuture(store, atSeconds))
+    ? [...(await foreseePlans(store, atSeconds, await selectRecordedPlanIds(store.db, name))).values()]
+    : await listPlans(store, undefined, atSeconds)
+  return plans.find((plan) => plan !== null && (plan.identifier === name || String(plan.id) === name)) ?? undefined
 }
 
 /** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */

@@ -48,16 +48,6 @@ export function mergeChanges(
   })
 }
 
-/** @returns the plans after the changes, by ID. */
-export function applyChanges(plans: Iterable<CatalogPlan>, changes: readonly PlanChange[]): Map<number, CatalogPlan> {
-  const changed = new Map([...plans].map((plan) => [plan.id, plan]))
-  for (const { planId, after } of changes) {
-    if (after) changed.set(planId, after)
-    else changed.delete(planId)
-  }
-  return changed
-}
-
 /** Formats a conflict as one line. */
 export function formatConflict({ identifier, field, own, current }: FieldConflict): string {
   const plan = `Plan ${abbreviate(identifier)}`

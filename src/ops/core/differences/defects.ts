@@ -1,8 +1,6 @@
 // Prints the defects of a file, or of the values of a command.
 import type { Defect, Place } from '../file-formats/defect.ts'
-import { abbreviate, nameSome } from '../../../abbreviate.ts'
-import { findContradictions } from '../file-formats/catalog-file.ts'
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { abbreviate } from '../../../abbreviate.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 /** More defects of the same kind become one line. */
@@ -18,20 +16,6 @@ export function makeDefectError(defects: readonly Defect[], ...closing: string[]
     return group[0] === defect ? `${describeDefect(defect)} ${others} more like this.` : []
   })
   return new UserError([...new Set(lines), ...closing])
-}
-
-/** @throws UserError when a catalog would contradict itself. */
-export function checkConsistency(plans: readonly CatalogPlan[], closing: string): void {
-  const contradictions = findContradictions(plans)
-  if (contradictions.length > 0) throw makeDefectError(contradictions, closing)
-}
-
-/** Names what plans don't agree on: `category.name of gold`, or nothing. */
-export function nameContradictions(plans: Iterable<CatalogPlan>): string {
-  const places = findContradictions([...plans]).map(({ place }) => place)
-  return nameSome(
-    places.map((place) => `${place.field} of ${place.kind === 'plan' ? place.identifier : 'the catalog'}`),
-  )
 }
 
 function kindOf({ place, expected, found }: Defect): string {

@@ -1,7 +1,8 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../../../json.ts'
-import { listDefects, listShared, makeSharedKey, type CatalogFile } from '../file-formats/catalog-file.ts'
+import { listShared, type Claim } from '../../../catalog/fit.ts'
+import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { findUnknownName, type Defect, type Place } from '../file-formats/defect.ts'
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
 import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
@@ -82,18 +83,20 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
   return { fields, place: command, defects }
 }
 
-/** Lists the objects with an ID that a plan has, or may have after a patch. */
-export function listSharedIds(plan: CatalogPlan, { fields }: FieldPatch): [field: string, id: unknown][] {
-  return [...Object.entries(plan), ...Object.entries(fields)].flatMap(([field, value]): [string, unknown][] =>
-    isJsonObject(value) && 'id' in value ? [[field, value['id']]] : [],
+/** Lists the objects with an ID that a patch gives a plan. */
+export function listNewShared({ fields }: FieldPatch): Pick<Claim, 'field' | 'id'>[] {
+  return Object.entries(fields).flatMap(([field, value]) =>
+    isJsonObject(value) && 'id' in value ? [{ field, id: value['id'] }] : [],
   )
 }
 
 type SharedObjects = ReadonlyMap<string, object>
 
+const keyOf = (field: string, id: unknown) => `${field} ${String(id)}`
+
 /** Indexes the objects that plans share. */
 export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
-  return new Map(plans.flatMap((plan) => listShared(plan).map(({ key, value }) => [key, value])))
+  return new Map(plans.flatMap((plan) => listShared(plan).map(({ field, id, value }) => [keyOf(field, id), value])))
 }
 
 /**
@@ -161,7 +164,7 @@ function patchObject(
   const patched = { ...before, ...given }
   if (given['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (given['id'] === undefined || given['id'] === before['id']) return patched
-  const other = shared.get(makeSharedKey(field, given['id']))
+  const other = shared.get(keyOf(field, given['id']))
   const changed = Object.entries(given).filter(([member, value]) => value !== before[member])
   return other ? { ...other, ...Object.fromEntries(changed) } : given
 }

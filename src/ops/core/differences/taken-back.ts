@@ -1,17 +1,10 @@
 // Finds the work of others that a change replaces: an old copy of the catalog undoes it silently.
 import { nameSome } from '../../../abbreviate.ts'
-import { nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
-import { applyChanges, mergeChanges } from './catalog-merge.ts'
+import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { comparePlans } from './plan-paths.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import {
-  selectChanges,
-  selectChangesOf,
-  selectPublications,
-  type PlanChange,
-  type PublicationRow,
-} from '../../../db/publication-queries.ts'
+import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
 
 const recentSeconds = 30 * 86_400
 
@@ -59,29 +52,5 @@ function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
   if (!earlier.before && change.after) return true
   // The return of another month may well be the same again.
   const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
-  return isLater && /^performance\d+$/.test(path)
-}
-
-/** @param conflicts of a change that is made again. @returns a warning, or none. */
-export function describeReplaced(conflicts: readonly FieldConflict[]): string[] {
-  return conflicts.length === 0 ? [] : [`It replaces what others changed: ${nameConflicts(conflicts)}.`]
-}
-
-/** @returns what the author of a publication was warned of: its command tells whether it is from a file, or made again. */
-export async function findReplaced(
-  db: OperatorDatabase,
-  { command }: Pick<PublicationRow, 'command'>,
-  changes: readonly PlanChange[],
-): Promise<string[]> {
-  if (/^catalog (import|update) /.test(command)) return findTakenBack(db, changes)
-  // A note may have numbers, too.
-  const redoneId = /^catalog redo (?:.* )??(\d+)(?= |$)/.exec(command.replaceAll(/'[^']*'/g, ''))?.[1]
-  if (redoneId === undefined) return []
-  const known = applyChanges(
-    [],
-    changes.map(({ planId, before }) => ({ planId, before: null, after: before })),
-  )
-  const planIds = changes.map(({ planId }) => planId)
-  const merged = mergeChanges(known, await selectChanges(db, Number(redoneId), planIds))
-  return describeReplaced(merged.flatMap(({ conflicts }) => conflicts))
+  return isLater && mergeRules[path]?.partner === 'performanceDate'
 }

@@ -1,5 +1,6 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
 import { z } from 'zod'
+import { createFit, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
@@ -164,7 +165,17 @@ type Places = ReadonlyMap<CatalogPlan, Place>
  * ID, such as a category. Names the later plan.
  */
 export function findContradictions(plans: Plans, places: Places = new Map()): Defect[] {
-  return [...findDuplicates(plans, places), ...findDifferences(plans, places)]
+  const fit = createFit<CatalogPlan>()
+  for (const plan of plans) fit.add({ base: null, own: plan, current: null })
+  const misfit = fit.findMisfit()
+  const contradictions = misfit && 'contradictions' in misfit ? misfit.contradictions : []
+  const shared = contradictions.filter(({ value }) => isJsonObject(value))
+  const byName = new Map(plans.map((plan) => [plan.identifier, plan]))
+  const find = (identifier: string) => {
+    const plan = byName.get(identifier)
+    return plan ? placeOf(plan, places) : undefined
+  }
+  return [...findDuplicates(plans, places), ...listDisagreements(shared, find)]
 }
 
 function placeOf(plan: CatalogPlan, places: Places): Place {
@@ -179,41 +190,36 @@ function findDuplicates(plans: Plans, places: Places): Defect[] {
       owners.set(plan[field], owner ?? plan)
       const place = { ...placeOf(plan, places), field }
       const found = describeValue(plan[field])
-      return owner
-        ? [{ place, expected: `an ${field} that no other plan has`, found, alsoAt: placeOf(owner, places) }]
-        : []
+      return owner ? [{ place, expected: noOther(field), found, alsoAt: placeOf(owner, places) }] : []
     }),
   )
 }
 
-/** @returns such as `category.id 3`. */
-export function makeSharedKey(field: string, id: unknown): string {
-  return `${field}.id ${String(id)}`
-}
-
-/** Lists the objects of a plan that have an ID. Plans with the same key share the values. */
-export function listShared(plan: CatalogPlan): { key: string; field: string; value: Record<string, unknown> }[] {
-  return Object.entries(plan).flatMap(([field, value]) =>
-    isJsonObject(value) && 'id' in value ? [{ key: makeSharedKey(field, value['id']), field, value }] : [],
-  )
-}
-
-function findDifferences(plans: Plans, places: Places): Defect[] {
-  const owners = new Map<string, { owner: CatalogPlan; known: Record<string, unknown> }>()
-  return plans.flatMap((plan) =>
-    listShared(plan).flatMap(({ key, field, value }) => {
-      const { owner, known } = owners.get(key) ?? { owner: plan, known: value }
-      owners.set(key, { owner, known })
-      const changed = Object.keys(value).filter((member) => value[member] !== known[member])
-      return changed.map((member) => ({
-        place: { ...placeOf(plan, places), field: `${field}.${member}` },
-        expected: `${describeValue(known[member])}, as in plan ${describeValue(owner.identifier)}`,
-        found: describeValue(value[member]),
+/** @param findPlace of a plan, by its identifier. */
+export function listDisagreements(
+  contradictions: readonly Contradiction[],
+  findPlace: (identifier: string) => Place | undefined = () => undefined,
+): Defect[] {
+  return contradictions.flatMap((contradiction): Defect[] => {
+    const { field, id, plan, value, otherPlan, otherValue } = contradiction
+    const place: Place = findPlace(plan) ?? { kind: 'plan', identifier: plan }
+    if (!isJsonObject(value)) {
+      const alsoAt: Place = { kind: 'plan', identifier: otherPlan }
+      return [{ place: { ...place, field }, expected: noOther(field), found: describeValue(id), alsoAt }]
+    }
+    return listDifferingMembers(contradiction).map((path) => {
+      const [mine, theirs] = [value, otherValue].map((object) => readPath(object, path.slice(field.length + 1)))
+      return {
+        place: { ...place, field: path },
+        expected: `${describeValue(theirs)}, as in plan ${describeValue(otherPlan)}`,
+        found: describeValue(mine),
         fix: `Plans with the same ${field}.id share its values: change all of them together.`,
-      }))
-    }),
-  )
+      }
+    })
+  })
 }
+
+const noOther = (field: string) => `an ${field} that no other plan has`
 
 /**
  * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.

@@ -1,24 +1,12 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
-import { abbreviate, nameSome } from '../../../abbreviate.ts'
-import { nameConflicts } from '../../../catalog/merge-plan.ts'
-import { comparePlans, partOf } from '../differences/plan-paths.ts'
+import { nameSome } from '../../../abbreviate.ts'
+import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalog, selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
-import type { OperatorDatabase } from '../../../db/operator-database.ts'
+import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
-import {
-  selectChangesOf,
-  selectPublications,
-  type PlanChange,
-  type PublicationRow,
-} from '../../../db/publication-queries.ts'
-import { pendingStates } from '../../../db/schema.ts'
-import { findConflicts } from '../../../db/publish.ts'
+import type { PlanChange } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { applyChanges, mergeChanges, type MergedChange } from '../differences/catalog-merge.ts'
-import { nameContradictions } from '../differences/defects.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { describeDue } from '../../shared/time-arguments.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
   findForgottenDates,
@@ -34,8 +22,6 @@ import {
 const maxRemovedShare = 1 / 5
 
 export interface ReviewedPublication {
-  /** Of a change that is pending, or of the one that is made again. */
-  id?: number | undefined
   /** Unix seconds; null for now. */
   dueAt: number | null
   /** The publication that this one undoes. */
@@ -49,7 +35,7 @@ export interface ReviewedPublication {
 export async function findDoubts(
   { db }: Store,
   changes: readonly PlanChange[],
-  { id, dueAt, undoneId }: ReviewedPublication,
+  { dueAt, undoneId }: ReviewedPublication,
 ): Promise<string[]> {
   const others = await selectSizeWithout(
     db,
@@ -58,113 +44,7 @@ export async function findDoubts(
   // Few changes empty a list.
   const partners = findEmptied(measure(others, changes)).length === 0 ? [] : await selectPartners(db)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  const doubts = describeDoubts({ others, partners, today, changes, isUndo: undoneId != null })
-  return [...(await findPendingDoubts(db, changes, id)), ...doubts]
-}
-
-/** The operator must know which pending publications change the same. */
-async function findPendingDoubts(
-  db: OperatorDatabase,
-  changes: readonly PlanChange[],
-  ownId: number | undefined,
-): Promise<string[]> {
-  const mustAgree = changes.some(changesShared)
-  const planIds = mustAgree ? undefined : changes.map(({ planId }) => planId)
-  const pending = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
-  if (pending.length === 0) return []
-  const ids = pending.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, ids, planIds)
-  const known = await findConflicts(db, ids)
-  const plans = mustAgree ? (await selectCatalog(db)).plans : changes.flatMap(({ before }) => before ?? [])
-  const now = applyChanges(plans, [])
-  const next = applyChanges(plans, changes)
-  return pending.flatMap((publication) => {
-    const others = changesById.get(publication.id) ?? []
-    const merged = mergeChanges(next, others)
-    // The log shows a publication that already conflicts. This change may end the conflict.
-    const isFreed = hasConflict(mergeChanges(now, others)) && !hasConflict(merged)
-    if (known.has(publication.id) && !isFreed) return []
-    const contradictions = mustAgree ? nameContradictions(applyChanges(next.values(), merged).values()) : ''
-    return describePending(publication, { changes, others, merged, contradictions })
-  })
-}
-
-/** Whether it changes an identifier, or an object that plans share: all plans must agree on them. */
-function changesShared({ before, after }: PlanChange): boolean {
-  return (
-    after !== null &&
-    [...comparePlans(before, after).keys()].some((path) => path === 'identifier' || partOf(path) !== path)
-  )
-}
-
-function hasConflict(merged: readonly MergedChange[]): boolean {
-  return merged.some(({ conflicts }) => conflicts.length > 0)
-}
-
-interface PendingCase {
-  changes: readonly PlanChange[]
-  /** What the publication changes. */
-  others: readonly PlanChange[]
-  /** What it will change after this change. */
-  merged: readonly MergedChange[]
-  /** What plans would not agree on then. */
-  contradictions: string
-}
-
-function describePending(
-  { id, actor, dueAt, planCount }: PublicationRow,
-  { changes, others, merged, contradictions }: PendingCase,
-): string[] {
-  const conflicts = nameConflicts(merged.flatMap((change) => change.conflicts))
-  if (conflicts !== '' || contradictions !== '') {
-    const problem = conflicts === '' ? `contradicts this change: ${contradictions}` : `changes the same: ${conflicts}`
-    const counts = `${planCount} in publication ${id}, ${changes.length} in this one`
-    return [
-      `The pending publication ${id} by ${actor} ${problem}. The later one of both will conflict, and none of its plans will change: ${counts}.`,
-    ]
-  }
-  const when = describeDue(dueAt)
-  const same = nameSame(changes, others)
-  if (same !== '') {
-    const which = `Publication ${id} by ${actor} already makes the same change of ${same}, ${when}.`
-    return [`${which} To cancel or undo this one does not stop that one.`]
-  }
-  const replaced = nameSome(listReplaced(changes, merged))
-  return replaced === '' ? [] : [`Publication ${id} by ${actor} will ${replaced}, ${when}.`]
-}
-
-/** Lists what a pending publication makes of the fields that this change gives a value: `set hint of gold to "New"`. */
-function listReplaced(changes: readonly PlanChange[], merged: readonly MergedChange[]): string[] {
-  const ownById = new Map(changes.map((own) => [own.planId, own]))
-  return merged.flatMap(({ planId, before, after }) => {
-    const own = ownById.get(planId)
-    if (own === undefined) return []
-    if (!before || !after) return before || after ? `${before ? 'remove' : 'add'} ${(before ?? after)?.identifier}` : []
-    const [ours, theirs] = [listFields(own), listFields({ before, after })]
-    return Object.entries(after)
-      .filter(([field]) => ours.has(field) && theirs.has(field) && field !== 'isInvestable')
-      .map(([field, value]) => `set ${field} of ${after.identifier} to ${abbreviate(value)}`)
-  })
-}
-
-function listFields({ before, after }: Pick<PlanChange, 'before' | 'after'>): Set<string | undefined> {
-  return new Set([...comparePlans(before, after).keys()].map((path) => path.split('.')[0]))
-}
-
-/** Names the plans of which a pending publication makes the same change. */
-function nameSame(changes: readonly PlanChange[], others: readonly PlanChange[]): string {
-  const othersById = new Map(others.map((other) => [other.planId, other]))
-  const same = changes.filter((own) => {
-    const other = othersById.get(own.planId)
-    return other !== undefined && isMadeBy(own, other)
-  })
-  return nameSome(same.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
-}
-
-/** Whether another change of the plan includes this one. */
-function isMadeBy(own: PlanChange, other: PlanChange): boolean {
-  const made = comparePlans(other.before, other.after)
-  return [...comparePlans(own.before, own.after)].every(([path, { to }]) => made.has(path) && made.get(path)?.to === to)
+  return describeDoubts({ others, partners, today, changes, isUndo: undoneId != null })
 }
 
 export interface DoubtInput {

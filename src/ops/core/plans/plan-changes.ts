@@ -1,41 +1,34 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
-import { applyPatch, indexShared, listSharedIds, parseAssignments } from '../differences/plan-patch.ts'
+import { applyPatch, indexShared, listNewShared, parseAssignments } from '../differences/plan-patch.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalogPlan, selectSharing } from '../../../db/catalog-queries.ts'
+import { selectSharing } from '../../../db/rebase.ts'
 import type { Store } from '../../store/store.ts'
 import { findCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { checkConsistency, makeDefectError } from '../differences/defects.ts'
-import {
-  nothingChanged,
-  publishChange,
-  type Publication,
-  type PublicationRequest,
-} from '../publications/publications.ts'
+import { makeDefectError } from '../differences/defects.ts'
+import type { PreparedChange } from '../publications/proposal.ts'
 import { describeDue } from '../../shared/time-arguments.ts'
-import { UserError } from '../../shared/user-error.ts'
+import { nothingChanged, UserError } from '../../shared/user-error.ts'
 import { selectPendingChanges } from './plan-explanation.ts'
 
-export interface PlanResult {
-  /** The plan before the change. */
+/** A change of one plan. */
+export interface PreparedPlan extends PreparedChange {
+  /** The plan before and after the change: the same when there is nothing to change. */
   before: CatalogPlan
-  /** The plan after the change. */
   plan: CatalogPlan
-  /** undefined when there was nothing to change. */
-  publication: Publication | undefined
 }
 
-/** Puts a plan on the lists of countries, or takes it off. */
-export async function setViewable(
+/** Puts a plan on the lists of countries, or takes it off. @param dueAt Unix seconds. */
+export async function prepareViewable(
   store: Store,
   name: string,
   { countries, isViewable }: { countries: readonly string[]; isViewable: boolean },
-  request: PublicationRequest,
-): Promise<PlanResult> {
+  dueAt?: number,
+): Promise<PreparedPlan> {
   countries.forEach(checkCountry)
-  return changePlan(store, name, request, ({ viewableIn }) => {
+  return preparePlan(store, name, dueAt, ({ viewableIn }) => {
     const others = viewableIn.filter((code) => !countries.includes(code))
     return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
   })
@@ -45,40 +38,34 @@ export async function setViewable(
  * Closes a plan to new investment. It stays on its lists.
  * @param note why, for partners to show to their customers.
  */
-export async function closePlan(
-  store: Store,
-  name: string,
-  note: string,
-  request: PublicationRequest,
-): Promise<PlanResult> {
+export async function prepareClosing(store: Store, name: string, note: string, dueAt?: number): Promise<PreparedPlan> {
   const { error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
-  return changePlan(store, name, request, () => ({ isInvestable: false, nonInvestableNote: note }))
+  return preparePlan(store, name, dueAt, () => ({ isInvestable: false, nonInvestableNote: note }))
 }
 
 /** Opens a plan to new investment, and removes its note. */
-export function openPlan(store: Store, name: string, request: PublicationRequest): Promise<PlanResult> {
-  return changePlan(store, name, request, () => ({ isInvestable: true, nonInvestableNote: null }))
+export function prepareOpening(store: Store, name: string, dueAt?: number): Promise<PreparedPlan> {
+  return preparePlan(store, name, dueAt, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
 /**
- * Changes fields of a plan, and publishes the change.
+ * Changes fields of a plan.
  * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`; `null` is null.
  * @throws UserError that names every field with a value that a plan can't have.
  */
-export async function setFields(
+export async function prepareFields(
   store: Store,
   name: string,
   assignments: readonly string[],
-  request: PublicationRequest,
-): Promise<PlanResult> {
+  dueAt?: number,
+): Promise<PreparedPlan> {
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects, nothingChanged)
-  return changePlan(store, name, request, async (before) => {
-    const sharing = await selectSharing(store.db, listSharedIds(before, patch), before.id)
+  return preparePlan(store, name, dueAt, async (before) => {
+    const sharing = await selectSharing(store.db, listNewShared(patch), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects, nothingChanged)
-    checkConsistency([...sharing, patched.plan], nothingChanged)
     return patched.plan
   })
 }
@@ -86,22 +73,19 @@ export async function setFields(
 /** @returns the fields that change. */
 type Decide = (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>
 
-async function changePlan(
+/** @throws UserError when there is no such plan, or nothing to change at the time. */
+async function preparePlan(
   store: Store,
   name: string,
-  request: PublicationRequest,
+  dueAt: number | undefined,
   decide: Decide,
-): Promise<PlanResult> {
-  const { plan: before, revision } = await findCurrentPlan(store, name)
+): Promise<PreparedPlan> {
+  const { plan: before, revision: baseRevision } = await findCurrentPlan(store, name)
   const plan = { ...before, ...(await decide(before)) }
-  const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
-  if (changes.length === 0 && request.dueAt !== undefined) {
-    throw new UserError(await explainNoChange(store, before, request.dueAt, decide))
-  }
-  const publication = await publishChange(store, { baseRevision: revision, changes }, request)
-  const isMerged = publication !== undefined && publication.replacesId !== null
-  const merged = isMerged ? await selectCatalogPlan(store.db, String(before.id)) : undefined
-  return { before, plan: merged?.plan ?? plan, publication }
+  const isSame = isSameJson(before, plan)
+  if (isSame && dueAt !== undefined) throw new UserError(await explainNoChange(store, before, dueAt, decide))
+  const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
+  return { before, plan, baseRevision, changes, dueAt }
 }
 
 /** A change is computed from the plan as it is now, so it can't be scheduled before an earlier one was published. */
@@ -117,7 +101,7 @@ async function explainNoChange(
     if (after === null || willConflict !== null || (dueAt ?? 0) > time) continue
     if (isSameJson(after, { ...after, ...(await decide(after)) })) continue
     const when = describeDue(dueAt)
-    return `${identifier} is like that now. Publication ${id} will change that ${when}: schedule this after it is published.`
+    return `${identifier} already has these values. Publication ${id} will change them ${when}: schedule this change after that.`
   }
-  return `${identifier} is like that now, so there is nothing to publish at that time.`
+  return `${identifier} already has these values; there is nothing to schedule.`
 }

@@ -1,17 +1,14 @@
 // Reading the record of the catalog.
-import { abbreviate, nameSome } from '../../../abbreviate.ts'
-import { nameConflicts } from '../../../catalog/merge-plan.ts'
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalog, selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
+import { abbreviate } from '../../../abbreviate.ts'
+import { describeMisfit } from '../../../catalog/fit.ts'
+import { selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
+import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
-import { findConflicts } from '../../../db/publish.ts'
 import { openStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
 import { describeCommand } from '../../shared/target.ts'
-import { applyChanges, mergeChanges, type MergedChange } from '../differences/catalog-merge.ts'
-import { nameContradictions } from '../differences/defects.ts'
-import { findReplaced } from '../differences/taken-back.ts'
+import { foresee, readPending, type Forecast } from './forecast.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -26,8 +23,13 @@ export interface LogFilter {
   states?: readonly PublicationRow['state'][] | undefined
 }
 
-/** A publication with a forecast: why it can't be published now, or at its time. Null unless it is pending. */
-export type ForecastRow = PublicationRow & { willConflict: string | null }
+/** A publication with a forecast. */
+export type ForecastRow = PublicationRow & {
+  /** Why it can't be published now, or at its time. Null unless it is pending. */
+  willConflict: string | null
+  /** The pending publications that cause that. */
+  conflictsWith: readonly number[]
+}
 
 /** With what it changes in the plan that the filter names. */
 export type LogEntry = ForecastRow & { changes: PlanChange[] }
@@ -43,74 +45,38 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. ${see}`)
   }
   const rows = await selectPublications(store.db, { ...filter, planIds })
-  const changes =
-    planIds &&
-    (await selectChangesOf(
-      store.db,
-      rows.map(({ id }) => id),
-      planIds,
-    ))
-  const conflicts = await forecastConflicts(store, rows)
+  const rowIds = rows.map(({ id }) => id)
+  const changes = planIds && (await selectChangesOf(store.db, rowIds, planIds))
+  const forecast = await addForecast(store, rows)
+  return forecast.map((row) => Object.assign(row, { changes: changes?.get(row.id) ?? [] }))
+}
+
+/** Tells why the pending ones of these can't be published. */
+async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
+  const pending = rows.filter(isPending)
+  // One that is scheduled depends on those that are scheduled before it.
+  const others = pending.some(({ state }) => state === 'scheduled') ? await selectScheduled(db) : []
+  const concerned = [...new Map([...pending, ...others].map((row) => [row.id, row])).values()]
+  const { byId } = await foresee(await readPending(db, concerned))
   return rows.map((row) => {
-    const { id } = row
-    return Object.assign(row, { willConflict: conflicts.get(id) ?? null, changes: changes?.get(id) ?? [] })
+    const misfit = byId.get(row.id)?.misfit
+    const conflictsWith = misfit?.kind === 'changed_fields' ? (misfit.by ?? []) : []
+    return { ...row, willConflict: misfit === undefined ? null : describeMisfit(misfit), conflictsWith }
   })
 }
 
-/** Tells why the pending ones of these can't be published. A scheduled one may also conflict with one before it, or with other plans. */
-async function forecastConflicts(store: Store, rows: readonly PublicationRow[]): Promise<Map<number, string>> {
-  const scheduled = rows.some(({ state }) => state === 'scheduled') ? await selectScheduled(store) : []
-  const ids = new Set([...rows.filter(isPending), ...scheduled].map(({ id }) => id))
-  const conflicts = await findConflicts(store.db, [...ids])
-  const others = scheduled.filter(({ id }) => !conflicts.has(id))
-  return others.length === 0 ? conflicts : new Map([...conflicts, ...(await forecast(store, others)).conflicts])
+function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
+  return selectPublications(db, { states: ['scheduled'] })
 }
 
-/** Selects what is scheduled until a time, in the order in which it will be published. */
-export async function selectScheduled({ db }: Store, untilSeconds = Infinity): Promise<PublicationRow[]> {
-  return (await selectPublications(db, { states: ['scheduled'] }))
-    .filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-    .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
-}
-
-/**
- * @param scheduled publications that could be published now.
- * @returns the catalog after them, and why some can't be published at their times, by ID.
- */
-export async function forecast(
+/** Foresees the plans that scheduled publications change until a time. @param planIds of plans that are read as well. */
+export async function foreseePlans(
   { db }: Store,
-  scheduled: readonly PublicationRow[],
-): Promise<{ plans: Map<number, CatalogPlan>; conflicts: Map<number, string> }> {
-  const ids = scheduled.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, ids)
-  let plans = applyChanges((await selectCatalog(db)).plans, [])
-  const conflicts = new Map<number, string>()
-  const changedBy = new Map<number, number>()
-  for (const id of ids) {
-    const merged = mergeChanges(plans, changesById.get(id) ?? [])
-    const next = applyChanges(plans.values(), merged)
-    const reason = describeClash(merged, changedBy) ?? describeContradiction(next.values())
-    if (reason !== undefined) {
-      conflicts.set(id, reason)
-      continue
-    }
-    plans = next
-    for (const { planId } of merged) changedBy.set(planId, id)
-  }
-  return { plans, conflicts }
-}
-
-/** @param changedBy the publication that changes a plan before. */
-function describeClash(merged: readonly MergedChange[], changedBy: ReadonlyMap<number, number>): string | undefined {
-  const clashing = merged.filter(({ conflicts }) => conflicts.length > 0)
-  if (clashing.length === 0) return undefined
-  const earlier = new Set(clashing.map(({ planId }) => String(changedBy.get(planId))))
-  return `publication ${nameSome([...earlier])} changes ${nameConflicts(clashing.flatMap(({ conflicts }) => conflicts))} before it`
-}
-
-function describeContradiction(plans: Iterable<CatalogPlan>): string | undefined {
-  const names = nameContradictions(plans)
-  return names === '' ? undefined : `it contradicts what is published before it: ${names}`
+  untilSeconds: number,
+  planIds?: readonly number[],
+): Promise<Forecast['plans']> {
+  const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
+  return (await foresee(await readPending(db, due, planIds))).plans
 }
 
 export function isPending({ state }: PublicationRow): boolean {
@@ -120,17 +86,17 @@ export function isPending({ state }: PublicationRow): boolean {
 export interface ReadPublication {
   row: ForecastRow
   changes: PlanChange[]
-  /** While it is pending: the work of others that it replaces. Its approver reads what its author was warned of. */
-  warnings: string[]
+  /** Who made the publication that this one makes again. */
+  redoneActor: string | undefined
 }
 
 /** @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
-  const row = await findPublication(store, id)
-  const conflicts = await forecastConflicts(store, [row])
+  const found = await findPublication(store, id)
+  const [row] = await addForecast(store, [found])
   const changes = await selectChanges(store.db, id)
-  const warnings = isPending(row) ? await findReplaced(store.db, row, changes) : []
-  return { row: { ...row, willConflict: conflicts.get(id) ?? null }, changes, warnings }
+  const redone = found.redoneId === null ? undefined : await findPublication(store, found.redoneId)
+  return { row: row ?? { ...found, willConflict: null, conflictsWith: [] }, changes, redoneActor: redone?.actor }
 }
 
 /** Says which plans had an ID one after the other: the log of one has the publications of all. @param log the latest first. */

@@ -1,32 +1,21 @@
 // Takes a publication back, or makes a conflicted or pending one again. Both are merged with the current catalog, field by field.
-import { nameSome } from '../../../abbreviate.ts'
-import { isSameJson, nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { findContradictions } from '../file-formats/catalog-file.ts'
-import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { selectCatalog } from '../../../db/catalog-queries.ts'
-import type { OperatorDatabase } from '../../../db/operator-database.ts'
+import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
-import { applyChanges, mergeChanges } from '../differences/catalog-merge.ts'
-import { makeDefectError } from '../differences/defects.ts'
-import { describeReplaced } from '../differences/taken-back.ts'
 import type { Attribution } from '../record/attribution.ts'
+import { mergeWithNow, type PreparedChange } from './proposal.ts'
 import { findPlanChange } from './publication-log.ts'
 import {
   cancelPublication,
   findPublication,
   isOpen,
-  nothingChanged,
   makeStateError,
-  type CatalogChange,
-  type PlanChange,
-  type PreparedChange,
   type Publication,
+  type PublicationRow,
 } from './publications.ts'
-import { UserError } from '../../shared/user-error.ts'
+import { nothingChanged, UserError } from '../../shared/user-error.ts'
 
 export interface UndoChoice {
   /** Identifiers or IDs of plans: takes back only their changes. */
@@ -45,15 +34,12 @@ export async function prepareUndo(
   { plans, exceptChanged = false }: UndoChoice = {},
 ): Promise<PreparedChange> {
   const row = await findPublication(store, id)
-  if (row.revision === null) throw await makeStateError(store, row, 'was not published')
+  if (row.revision === null) throw makeStateError(store, row, 'was not published')
   const all = await selectChanges(store.db, id)
   const named = plans && (await Promise.all(plans.map((name) => findPlanChange(store, id, name))))
   const wanted = [...new Map((named ?? all).map((change) => [change.planId, change])).values()]
   const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  const { conflicts, ...prepared } = await prepareMerged(store, reversed, {
-    revision: row.revision,
-    isSkippingConflicts: exceptChanged,
-  })
+  const { conflicts, ...prepared } = await mergeWithNow(store, reversed, exceptChanged)
   if (conflicts.length > 0 && (!exceptChanged || prepared.changes.length === 0)) {
     const planIds = wanted.map(({ planId }) => planId)
     const later = await selectPublications(store.db, { planIds, afterRevision: row.revision })
@@ -67,35 +53,25 @@ export async function prepareUndo(
     throw new UserError(`Nothing of publication ${id} is left to take back. ${nothingChanged}`)
   }
   const notes = conflicts.length === 0 ? [] : [`It leaves what was changed later: ${nameConflicts(conflicts)}.`]
-  return { ...prepared, notes, warnings: [] }
-}
-
-export interface Redo extends PreparedChange {
-  /** Unix seconds: its own time, if that is still to come. */
-  dueAt: number | undefined
-  undoneId: number | undefined
-  /** Whether it was cancelled before. Otherwise, `endRedone` ends it. */
-  isCancelled: boolean
+  return { ...prepared, notes, undoneId: id }
 }
 
 /**
  * Computes a publication again that was not published, from the current catalog. Its own values replace those of others.
  * @param exceptChanged leaves the plans with a field that others changed as they are.
- * @throws UserError when it was published or replaced, or nothing of it is left to publish.
+ * @param at Unix seconds: by default its own time, if that is still to come.
+ * @throws UserError when it was published, or nothing of it is left to publish.
  */
 export async function prepareRedo(
   store: Store,
   id: number,
-  { exceptChanged = false }: Pick<UndoChoice, 'exceptChanged'> = {},
-): Promise<Redo> {
-  const row = await findPublication(store, id)
-  const isCancelled = row.state === 'cancelled'
-  if (!isCancelled && !isOpen(row)) throw await makeStateError(store, row, 'can’t be made again')
-  const isAhead = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
-  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), {
-    revision: row.baseRevision,
-    isSkippingConflicts: exceptChanged,
-  })
+  { exceptChanged = false, at }: Pick<UndoChoice, 'exceptChanged'> & { at?: number | undefined } = {},
+): Promise<PreparedChange & { redone: PublicationRow }> {
+  const redone = await findPublication(store, id)
+  const isCancelled = redone.state === 'cancelled'
+  if (!isCancelled && !isOpen(redone)) throw makeStateError(store, redone, 'can’t be made again')
+  const isAhead = redone.dueAt !== null && redone.dueAt > (await selectNowSeconds(store.db))
+  const { conflicts, ...prepared } = await mergeWithNow(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)
   if (prepared.changes.length === 0) {
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
@@ -107,11 +83,12 @@ export async function prepareRedo(
   }
   return {
     ...prepared,
-    dueAt: isAhead && row.dueAt !== null ? row.dueAt : undefined,
-    undoneId: row.undoneId ?? undefined,
-    isCancelled,
-    notes: exceptChanged && conflicts.length > 0 ? [`It leaves what others changed: ${names}.`] : [],
-    warnings: exceptChanged ? [] : describeReplaced(conflicts),
+    redone,
+    redoneId: id,
+    undoneId: redone.undoneId ?? undefined,
+    dueAt: at ?? (isAhead && redone.dueAt !== null ? redone.dueAt : undefined),
+    notes: exceptChanged && names !== '' ? [`It leaves what others changed: ${names}.`] : [],
+    warnings: exceptChanged || names === '' ? [] : [`It replaces what others changed: ${names}.`],
   }
 }
 
@@ -142,45 +119,4 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
     if (error instanceof UserError) return error.message
     throw error
   }
-}
-
-/** @param revision after which others changed the catalog. @param isSkippingConflicts whether plans with a conflict are left out. */
-async function prepareMerged(
-  { db }: Store,
-  wanted: readonly PlanChange[],
-  { revision, isSkippingConflicts }: { revision: number; isSkippingConflicts: boolean },
-): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
-  const { origin, plans: catalog } = await selectCatalog(db)
-  const merged = mergeChanges(applyChanges(catalog, []), wanted)
-  const changes = merged
-    .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
-    // A plan that comes back may lack a field that was added since.
-    .map(({ planId, before, after }) => ({ planId, before, after: before || !after ? after : fillOlderPlan(after) }))
-    .filter(({ before, after }) => !isSameJson(before, after))
-  await checkFit(db, changes, { catalog, revision })
-  return { baseRevision: origin.revision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
-}
-
-/** @throws UserError that names the plans that the changes contradict, and the publications that changed these since. */
-async function checkFit(
-  db: OperatorDatabase,
-  changes: readonly PlanChange[],
-  { catalog, revision }: { catalog: readonly CatalogPlan[]; revision: number },
-): Promise<void> {
-  const changed = new Set(changes.map(({ planId }) => planId))
-  const others = catalog.filter(({ id }) => !changed.has(id))
-  // A contradiction names the later of its plans.
-  const contradictions = findContradictions([...changes.flatMap(({ after }) => after ?? []), ...others])
-  if (contradictions.length === 0) return
-  const named = new Set(contradictions.map(({ place }) => (place.kind === 'plan' ? place.identifier : undefined)))
-  const inTheWay = catalog.filter(({ identifier }) => named.has(identifier))
-  const planIds = inTheWay.map(({ id }) => id)
-  const later = await selectPublications(db, { planIds, afterRevision: revision })
-  const numbers = nameSome(later.map(({ id }) => String(id)))
-  const which = nameSome(inTheWay.map(({ id, identifier }) => `${identifier} (id ${id})`))
-  throw makeDefectError(
-    contradictions,
-    `In the way: ${which}.${numbers && ` Changed since by publication ${numbers}.`} Undo that or change these plans first, or import a file in which all plans agree.`,
-    nothingChanged,
-  )
 }

@@ -1,90 +1,88 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
+import { describeMisfit } from '../../../catalog/fit.ts'
+import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import {
-  selectLatest,
-  selectPublication,
-  type PlanChange,
-  type PublicationRow,
-} from '../../../db/publication-queries.ts'
+import { selectPublication, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../db/publication-states.ts'
 import {
   endAsConflicted,
   markSuperseded,
-  otherFields,
   publish,
-  publishPending,
+  publishCompared,
   type Decision,
-  type PublishOutcome,
+  type PublishMode,
 } from '../../../db/publish.ts'
 import { openStates } from '../../../db/schema.ts'
-import { stagePublication, storeChange } from '../../../db/stage-publication.ts'
+import { stagePublication } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
-import { UserError } from '../../shared/user-error.ts'
+import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { checkChange, mergeWithNow, type PreparedChange } from './proposal.ts'
 
 export type { PlanChange, PublicationRow }
 
-/** A change that was computed from the catalog at a revision. */
-export interface CatalogChange {
-  baseRevision: number
-  changes: readonly PlanChange[]
-}
+/** A publication that was made: it is published, or will be. */
+export type Publication = Pick<PublicationRow, 'id' | 'dueAt'> & { state: 'published' | 'scheduled' | 'waiting' }
 
-/** The operator reads these before the question. */
-export interface PreparedChange extends CatalogChange {
-  notes: string[]
-  /** The question asks about them. */
-  warnings: string[]
-}
-
-export interface PublicationRequest {
-  attribution: Attribution
-  /** Unix seconds: publish it then. Now by default. */
-  dueAt?: number | undefined
-  /** The publication that this one undoes. */
-  undoneId?: number | undefined
-  /** Reviews the change, and writes nothing. */
-  isDryRun?: boolean
-  /** Looks at the change before it is written; throws to stop. */
-  review?: (store: Store, changes: readonly PlanChange[]) => Promise<void>
-}
-
-/** A publication that was made: it is published, or will be. It has `replacesId` if it was merged with later changes. */
-export type Publication = Pick<PublicationRow, 'id' | 'dueAt' | 'replacesId'> & {
-  state: 'published' | 'scheduled' | 'waiting'
-}
-
-export const nothingChanged = 'Nothing was changed.'
 const somebodyElse = 'Somebody else changed the catalog at the same time. Try again.'
+
+/** `outdated`: others changed its plans meanwhile, and nothing was published. `change` is it, merged with that. */
+export type PublishResult = { kind: 'made'; publication: Publication } | { kind: 'outdated'; change: PreparedChange }
 
 /**
  * Publishes a change, or stages it for later when it has a time or needs approval.
- * @returns what became of it: the schedule or an approver may be ahead. undefined when there is nothing to change, or for a dry run.
- * @throws UserError when somebody else changed the catalog since, or ended the publication, or the time is not in the future.
+ * @param proposal has a change.
+ * @returns what became of it: the schedule or an approver may be ahead.
+ * @throws UserError when others changed the same fields meanwhile, or ended the publication.
+ */
+export async function publishProposal(
+  store: Store,
+  proposal: PreparedChange,
+  attribution: Attribution,
+): Promise<PublishResult> {
+  const { baseRevision, changes, warnings = [], dueAt = null, undoneId = null, redoneId = null } = proposal
+  const needsApproval = readNeedsApproval(store)
+  const publication = {
+    ...attribution,
+    dueAt,
+    undoneId,
+    redoneId,
+    warnings: [...warnings],
+    baseRevision,
+    needsApproval,
+  }
+  const id = await stagePublication(store.db, publication, changes)
+  store.db.hear?.('Publishing')
+  if (needsApproval) return { kind: 'made', publication: await release(store, id, 'waiting') }
+  if (dueAt !== null) return { kind: 'made', publication: await release(store, id, 'scheduled') }
+  const row = await publishNow(store, id, attribution)
+  if (row !== 'merged') return { kind: 'made', publication: checkAlive(store.target, row) }
+  const { conflicts, ...merged } = await mergeWithNow(store, changes)
+  if (conflicts.length > 0) throw makeConflictError(`others changed ${nameConflicts(conflicts)} at the same time`)
+  return { kind: 'outdated', change: { ...proposal, ...merged } }
+}
+
+/**
+ * Publishes a change that nobody reads before. It is merged with what others change meanwhile.
+ * @returns undefined when there is nothing to change.
+ * @throws UserError as `propose` and `publishProposal` do.
  */
 export async function publishChange(
   store: Store,
-  { baseRevision, changes }: CatalogChange,
-  { attribution, dueAt, undoneId, isDryRun = false, review }: PublicationRequest,
+  prepared: PreparedChange,
+  attribution: Attribution,
 ): Promise<Publication | undefined> {
-  if (dueAt !== undefined) await checkFuture(store, dueAt)
-  if (changes.length === 0) return undefined
-  await review?.(store, changes)
-  if (isDryRun) return undefined
-  const needsApproval = readNeedsApproval(store)
-  const id = await stagePublication(
-    store.db,
-    { ...attribution, dueAt: dueAt ?? null, undoneId: undoneId ?? null, baseRevision, needsApproval },
-    changes.map(storeChange),
-  )
-  store.db.hear?.('Publishing')
-  if (needsApproval) return release(store, id, 'waiting')
-  if (dueAt !== undefined) return release(store, id, 'scheduled')
-  return checkAlive(store.target, await publishNow(store, id, attribution))
+  let change = prepared
+  while (change.changes.length > 0) {
+    await checkChange(store, change)
+    const result = await publishProposal(store, change, attribution)
+    if (result.kind === 'made') return result.publication
+    change = result.change
+  }
+  return undefined
 }
 
 /** Only the command that staged a publication lets it leave staging, and staged ones are not selected. */
@@ -97,29 +95,29 @@ async function release(store: Store, id: number, state: 'waiting' | 'scheduled')
   return checkAlive(store.target, row)
 }
 
-/** @throws UserError when somebody else changed the same plans. */
-async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<PublicationRow> {
-  const decision = { publicationId, actor, note: null }
-  const attempt = () => publish(store.db, decision, 'now')
-  const { row, outcome } = await settlePublish(store, publicationId, attempt, isReleased)
-  if (row !== undefined) return row
-  switch (outcome?.kind) {
+/**
+ * @returns `merged` when others changed its plans, so that it is not what its author confirmed.
+ * @throws UserError when it does not fit any more.
+ */
+async function publishNow(store: Store, id: number, { actor }: Attribution): Promise<PublicationRow | 'merged'> {
+  const decision = { publicationId: id, actor, note: null }
+  const outcome = await publishCompared(store.db, decision, 'now', async (compared) =>
+    compared.isMerged ? 'merged' : settlePublish(store, decision, 'now', compared, isReleased),
+  )
+  switch (outcome.kind) {
+    case 'published':
+      return outcome.result
     case 'conflict':
-      throw new UserError([
-        `It can’t be published: ${outcome.reason}.`,
-        nothingChanged,
-        ...(outcome.reason === otherFields ? [describeNewFields(store.target)] : []),
-      ])
+      throw makeConflictError(describeMisfit(outcome.misfit))
     case 'overtaken':
       throw new UserError([somebodyElse, nothingChanged])
-    default:
+    case 'unavailable':
       throw makeAbandonedError()
   }
 }
 
-function describeNewFields(target: Target): string {
-  const write = describeCommand(target, 'catalog', 'export', '--output', 'plans.json')
-  return `To give all plans the fields of the newest code, run with that code: ${write}, then import the file.`
+function makeConflictError(reason: string): UserError {
+  return new UserError([`It can’t be published: ${reason}.`, nothingChanged])
 }
 
 /** The schedule deletes what is staged for an hour. */
@@ -134,7 +132,7 @@ function makeAbandonedError(): UserError {
  * Changes the state of a publication once, also when an answer is lost.
  * @param attempt returns whether it changed it: false also for the repetition after a lost answer.
  * @param isDone whether it was changed so, by what it is now: others may have changed it since.
- * @returns it as it is now, or the one that replaced it; undefined when it was not changed.
+ * @returns it as it is now; undefined when it was not changed.
  */
 async function settle(
   { changes, db }: Store,
@@ -146,50 +144,35 @@ async function settle(
     changes,
     async () => (await attempt()) || undefined,
     async () => {
-      const row = await selectLatest(db, publicationId)
+      const row = await selectPublication(db, publicationId)
       return row && isDone(row) ? row : undefined
     },
   )
   if (made === undefined) return undefined
   await markSuperseded(db)
-  return made === true ? selectLatest(db, publicationId) : made
+  return made === true ? selectPublication(db, publicationId) : made
 }
 
-/** Publishes a publication once. @returns it as it is now, unless it was not changed, and the outcome of the attempt. */
-async function settlePublish(
+/** Publishes a publication that was compared with the catalog. @returns as `settle` does. */
+function settlePublish(
   store: Store,
-  publicationId: number,
-  attempt: () => Promise<PublishOutcome>,
+  decision: Decision,
+  mode: PublishMode,
+  compared: Parameters<typeof publish>[3],
   isDone: (row: PublicationRow) => boolean,
-): Promise<{ row: PublicationRow | undefined; outcome: PublishOutcome | undefined }> {
-  let outcome: PublishOutcome | undefined
-  const publishOnce = async () => {
-    outcome = await attempt()
-    return outcome.kind === 'published'
-  }
-  const row = await settle(store, publicationId, publishOnce, isDone)
-  return { row, outcome }
+): Promise<PublicationRow | undefined> {
+  const attempt = async () => (await publish(store.db, decision, mode, compared)) !== undefined
+  return settle(store, decision.publicationId, attempt, isDone)
 }
 
 /** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
-function checkAlive(
-  target: Target,
-  { id, state, dueAt, replacesId, conflict, decidedBy }: PublicationRow,
-): Publication {
-  if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt, replacesId }
+function checkAlive(target: Target, { id, state, dueAt, conflict, decidedBy }: PublicationRow): Publication {
+  if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   throw new UserError(
     state === 'conflicted'
       ? `Publication ${id} conflicted, and was not published: ${conflict}. To make it again: ${command('redo')}`
       : `Publication ${id} was cancelled by ${decidedBy}, and was not published. See: ${command('show')}`,
-  )
-}
-
-async function checkFuture(store: Store, dueAt: number): Promise<void> {
-  const now = await selectNowSeconds(store.db)
-  if (dueAt > now) return
-  throw new UserError(
-    `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
   )
 }
 
@@ -209,8 +192,8 @@ export async function findPublication({ db, target }: Store, id: number): Promis
 }
 
 /**
- * Approves a waiting publication. It is published now, merged with what others changed since, or at its time.
- * @returns its row, another one if it was merged.
+ * Approves a waiting publication. It is published now, merged with later changes by others, or at its time.
+ * @returns its row.
  * @throws UserError when it does not wait, when its author approves it, or when it conflicts.
  */
 export async function approvePublication(
@@ -227,7 +210,7 @@ export async function approvePublication(
   if (row === undefined) {
     const current = await findPublication(store, publicationId)
     if (current.state === 'waiting') throw new UserError([somebodyElse, nothingChanged])
-    throw await makeStateError(store, current, notWaiting)
+    throw makeStateError(store, current, notWaiting)
   }
   checkAlive(store.target, row)
   return row
@@ -235,7 +218,7 @@ export async function approvePublication(
 
 /** @throws UserError when it does not wait for approval, or is by the same operator. */
 export async function checkApprovable(store: Store, row: PublicationRow, actor: string): Promise<void> {
-  if (row.state !== 'waiting') throw await makeStateError(store, row, notWaiting)
+  if (row.state !== 'waiting') throw makeStateError(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
   throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
 }
@@ -254,11 +237,12 @@ function approveLater(store: Store, decision: Decision): Promise<PublicationRow 
 /** @returns undefined when it was not approved and has no conflict. */
 async function approveNow(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
   const { publicationId, actor } = decision
-  const attempt = () => publishPending(store.db, decision, 'approve')
-  const { row, outcome } = await settlePublish(store, publicationId, attempt, isApprovedBy(actor))
-  if (row !== undefined || outcome?.kind !== 'conflict') return row
-  const { reason } = outcome
-  const end = () => endAsConflicted(store.db, decision, reason)
+  const outcome = await publishCompared(store.db, decision, 'approve', (compared) =>
+    settlePublish(store, decision, 'approve', compared, isApprovedBy(actor)),
+  )
+  if (outcome.kind === 'published') return outcome.result
+  if (outcome.kind !== 'conflict') return undefined
+  const end = () => endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
   return settle(store, publicationId, end, ({ conflict }) => conflict !== null)
 }
 
@@ -273,12 +257,12 @@ export async function cancelPublication(
 ): Promise<PublicationRow> {
   const problem = 'can’t be cancelled'
   const open = await findPublication(store, publicationId)
-  if (!isOpen(open)) throw await makeStateError(store, open, problem)
+  if (!isOpen(open)) throw makeStateError(store, open, problem)
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
   const row = await settle(store, publicationId, cancel, isCancelled)
-  if (row === undefined) throw await makeStateError(store, await findPublication(store, publicationId), problem)
+  if (row === undefined) throw makeStateError(store, await findPublication(store, publicationId), problem)
   return row
 }
 
@@ -288,27 +272,31 @@ export function isOpen({ state }: PublicationRow): boolean {
 }
 
 /** @returns an error that says what the publication is, and which command fits instead. */
-export async function makeStateError(
-  { db, target }: Store,
+export function makeStateError(
+  { target }: Store,
   { id, state, decidedBy }: PublicationRow,
   problem: string,
-): Promise<UserError> {
+): UserError {
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
-  const latest = state === 'replaced' ? await selectLatest(db, id) : undefined
-  const replaced = latest === undefined ? '' : ` by publication ${latest.id}`
-  const undo = describeCommand(target, 'catalog', 'undo', String(latest?.id ?? id))
-  const cancel = describeCommand(target, 'catalog', 'cancel', String(id))
-  const isPublished = state === 'published' || latest !== undefined
+  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   const isPending = state === 'scheduled' || state === 'waiting'
-  const fix = isPublished ? ` To take it back: ${undo}` : isPending ? ` To stop it: ${cancel}` : ''
-  return new UserError(`Publication ${id} ${problem}: it is ${state}${by}${replaced}.${fix}`)
+  const fix =
+    state === 'published'
+      ? ` To take it back: ${command('undo')}`
+      : isPending
+        ? ` To stop it: ${command('cancel')}`
+        : ''
+  return new UserError(`Publication ${id} ${problem}: it is ${state}${by}.${fix}`)
 }
 
 /** Raises the revision without a change of the catalog, which invalidates every cached plan list. */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<PublicationRow> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
-  const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  return publishNow(store, await stagePublication(store.db, publication, []), attribution)
+  const none = { needsApproval: false, dueAt: null, undoneId: null, redoneId: null, warnings: [] }
+  const id = await stagePublication(store.db, { ...attribution, ...none, baseRevision }, [])
+  const row = await publishNow(store, id, attribution)
+  if (row === 'merged') throw new Error('a publication without plans was merged')
+  return row
 }
 
 /** `1 plan`, `2 plans` */

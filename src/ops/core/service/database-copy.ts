@@ -42,8 +42,8 @@ function toLiteral(value: CopiedValue): string {
 type CopiedRow = Readonly<Record<string, unknown>>
 
 const laterStates = new Map<unknown, readonly PublicationRow['state'][]>([
-  ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled', 'replaced']],
-  ['scheduled', ['published', 'conflicted', 'cancelled', 'replaced']],
+  ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled']],
+  ['scheduled', ['published', 'conflicted', 'cancelled']],
   ['conflicted', ['cancelled']],
 ])
 
@@ -51,8 +51,10 @@ interface ComparedTable {
   key: readonly string[]
   /** Names the row for people. */
   nameColumn?: string
-  /** Whether commands and the schedule change a column so. By default, no column ever changes. No row disappears. */
+  /** Whether commands and the schedule change a column so. By default, no column ever changes. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
+  /** SQL that finds a row if another one took the place of the row with this key, which is deleted then. */
+  findSuccessor?: string
 }
 
 /** The tables whose rows last. Contacts may change and disappear. */
@@ -64,12 +66,18 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
       if (!laterStates.get(before['state'])?.some((later) => later === after['state'])) return false
       return (
         /^(state|decided_.*|conflict)$/.test(column) ||
-        (/^(revision|approved_.*)$/.test(column) && before[column] === null)
+        (/^(revision|approved_.*)$/.test(column) && before[column] === null) ||
+        // Merged with later changes.
+        (column === 'base_revision' && after['state'] === 'published')
       )
     },
   },
   plan_versions: {
-    key: ['publication_id', 'plan_id'],
+    key: ['publication_id', 'base_revision', 'plan_id'],
+    // Merged with later changes, and published so.
+    findSuccessor: `select 1 from plan_versions join publications on id = publication_id and state = 'published'
+      where publication_id = ? and ? < publications.base_revision and plan_id = ?
+        and plan_versions.base_revision = publications.base_revision`,
     mayChange: (column, _, after) => column === 'superseded' && after[column] === 1,
   },
   change_record: {
@@ -119,10 +127,12 @@ function* compareRows(
   kept: TemporaryDatabase,
   current: TemporaryDatabase,
 ): Generator<LostRow | undefined> {
-  const { key = [], nameColumn } = comparedTables[table] ?? {}
+  const { key = [], nameColumn, findSuccessor } = comparedTables[table] ?? {}
+  const successor = findSuccessor === undefined ? undefined : current.prepare(findSuccessor)
   const find = current.prepare(`select * from "${table}" where ${key.map((column) => `${column} = ?`).join(' and ')}`)
   for (const before of kept.prepare(selectLastingRows(table)).iterate()) {
-    const after = find.get(...key.map((column) => before[column] ?? null))
+    const values = key.map((column) => before[column] ?? null)
+    const after = find.get(...values) ?? (successor?.get(...values) ? before : undefined)
     const columns = after === undefined ? [] : listLostColumns(table, before, after)
     const problem = after === undefined ? 'is missing' : `differs in ${columns.join(', ')}`
     const names = nameColumn === undefined ? key : [...key, nameColumn]

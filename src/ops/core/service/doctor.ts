@@ -2,9 +2,8 @@
 import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
-import { selectPublications } from '../../../db/publication-queries.ts'
 import { openStates } from '../../../db/schema.ts'
-import { hashStoredPlans } from '../../../db/stage-publication.ts'
+import { findChangedPublications } from '../../../db/stage-publication.ts'
 import { findCloudflareError, isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
@@ -193,10 +192,9 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Che
 
 /** Computes the hashes of the plans of all publications again. */
 async function checkRecord({ db }: Store): Promise<CheckResult[]> {
-  const [publications, hashes] = [await selectPublications(db, {}), await hashStoredPlans(db)]
-  const changed = publications.filter(({ id, plansHash }) => (hashes.get(id) ?? null) !== plansHash)
-  if (changed.length === 0) return [ok('The plans of each publication fit its hash.')]
-  return changed.map(({ id }) =>
+  const changed = await findChangedPublications(db)
+  if (changed.length === 0) return [ok('The plans of each publication fit their hashes.')]
+  return changed.map((id) =>
     problem(
       `The plans of publication ${id} were changed after it was made, or are not complete. See "nightly" in src/worker/ONCALL.md.`,
     ),
@@ -226,8 +224,12 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
     ),
     ...clashing.map(
-      ({ id, willConflict }) =>
-        `Publication ${id} will conflict: ${willConflict}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
+      ({ id, willConflict, conflictsWith: [earlier] }) =>
+        `Publication ${id} will conflict: ${willConflict}. ${
+          earlier === undefined
+            ? `To make it again: ${command('redo', id)}`
+            : `To keep its values, drop the other: ${command('cancel', earlier)}`
+        }; to drop it: ${command('cancel', id)}`,
     ),
     ...conflicted.map(
       ({ id, conflict }) =>

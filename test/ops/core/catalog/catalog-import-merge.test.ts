@@ -6,13 +6,13 @@ import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin, type CatalogOrigin } from '../../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport, prepareUpdate, type ImportChoice } from '../../../../src/ops/core/catalog/catalog-import.ts'
-import { closePlan, setFields, setViewable } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
-import { invalidateLists, publishChange } from '../../../../src/ops/core/publications/publications.ts'
+import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { publishPlans, spreadTimes } from '../../../support/publish-plans.ts'
 import { attribution, emptyStores, env, importPlans, request, store } from '../../support/memory-store.ts'
+import { closePlan, publishChange, setFields, setViewable } from '../../support/publish-prepared.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })

@@ -5,11 +5,11 @@ import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
 import { prepareImport, readCatalog } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { compareChange } from '../../../../src/ops/core/differences/catalog-difference.ts'
 import { listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
-import { closePlan } from '../../../../src/ops/core/plans/plan-changes.ts'
-import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { arbitraryCatalog, makePlan } from '../../../support/make-plan.ts'
 import { emptyStores, env, importPlans, interruptedStore, request, store } from '../../support/memory-store.ts'
+import { propose } from '../../../../src/ops/core/publications/proposal.ts'
+import { closePlan, publishChange, setFields } from '../../support/publish-prepared.ts'
 
 const nothingImported = 'Nothing was imported.'
 const high = { id: 5, name: 'High' }
@@ -74,10 +74,11 @@ describe('an import', () => {
       ]),
     )
     // Another operator is about to publish it.
-    await env.DB.prepare('insert into plan_versions (publication_id, plan_id) values (99, 41)').run()
+    const insert = 'insert into plan_versions (publication_id, base_revision, plan_id, hash) values'
+    await env.DB.prepare(`${insert} (99, 1, 41, '')`).run()
     await expect(prepareImport(store, { plans })).rejects.toThrow(/ ever had the id 42: /)
     // The demo catalog has the highest ID that a plan can have.
-    await env.DB.prepare('insert into plan_versions (publication_id, plan_id) values (99, ?)')
+    await env.DB.prepare(`${insert} (99, 1, ?, '')`)
       .bind(Number.MAX_SAFE_INTEGER - 1)
       .run()
     const next = makePlan({ id: 42, identifier: 'next' })
@@ -86,10 +87,11 @@ describe('an import', () => {
 
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
-    await expect(prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })).rejects.toThrow(
+    const change = await prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })
+    await expect(propose(store, change)).rejects.toThrow(
       new UserError([
         'Plan "plan-1": productRiskLevel.name: expected "Low", as in plan "plan-2"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.',
-        nothingImported,
+        'Nothing was changed.',
       ]),
     )
     const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]
@@ -141,11 +143,14 @@ test('prepareImport compares what partners of each country see, and changes noth
   expect(await listPlans(store)).toEqual(before)
 })
 
-test('an import is refused after another change of the same plan', async () => {
+test('an import is merged with a change of another field that comes between, and refused for the same field', async () => {
   await importPlans([makePlan({ id: 1 })])
-  const interrupted = interruptedStore(() => closePlan(store, 'plan-1', 'Sold out.', request))
-  await expect(importPlans([makePlan({ id: 1, name: 'New' })], false, interrupted)).rejects.toThrow(
-    new UserError(['Somebody else changed the catalog at the same time. Try again.', 'Nothing was changed.']),
+  const close = interruptedStore(() => closePlan(store, 'plan-1', 'Sold out.', request))
+  await importPlans([makePlan({ id: 1, name: 'New' })], false, close)
+  expect((await listPlans(store))[0]).toMatchObject({ name: 'New', nonInvestableNote: 'Sold out.' })
+  const rename = interruptedStore(() => setFields(store, 'plan-1', ['name=Theirs'], request))
+  await expect(importPlans([makePlan({ id: 1, name: 'Mine' })], false, rename)).rejects.toThrow(
+    new UserError(['It can’t be published: others changed name of plan-1.', 'Nothing was changed.']),
   )
-  expect((await listPlans(store))[0]).toMatchObject({ name: makePlan().name, nonInvestableNote: 'Sold out.' })
+  expect((await listPlans(store))[0]?.name).toBe('Theirs')
 })

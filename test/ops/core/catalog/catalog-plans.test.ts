@@ -3,15 +3,14 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
-import { closePlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
-import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { spreadTimes } from '../../../support/publish-plans.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { emptyStores, env, importPlans, request, store } from '../../support/memory-store.ts'
+import { closePlan, publishChange, setFields } from '../../support/publish-prepared.ts'
 
 beforeEach(emptyStores)
 
@@ -101,7 +100,7 @@ describe('a plan that was added, changed, removed and added again', () => {
     for (const [step, { id }] of [...rows.entries()].slice(1).toReversed()) {
       const [before, after] = [states[step - 1]?.[1] ?? null, states[step]?.[1] ?? null]
       expect((await readPublication(store, id)).changes).toEqual([{ planId: 2, before, after }])
-      await publishChange(store, await prepareUndo(store, id), { ...request, undoneId: id })
+      await publishChange(store, await prepareUndo(store, id), request)
       expect(await listPlans(store)).toEqual(states[step - 1])
     }
 

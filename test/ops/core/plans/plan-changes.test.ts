@@ -3,17 +3,11 @@ import { beforeEach, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
-import {
-  closePlan,
-  openPlan,
-  setFields,
-  setViewable,
-  type PlanResult,
-} from '../../../../src/ops/core/plans/plan-changes.ts'
 import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { attribution, emptyStores, importPlans, interruptedStore, request, store } from '../../support/memory-store.ts'
+import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../support/publish-prepared.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
@@ -25,10 +19,10 @@ beforeEach(async () => {
 
 const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
 
-test('setViewable refuses when somebody else changes the plan at the same time', async () => {
+test('setViewable refuses when somebody else removes the plan at the same time', async () => {
   const interrupted = interruptedStore(() => importPlans([gold], true))
   await expect(setViewable(interrupted, 'cash', { countries: ['TZ'], isViewable: true }, request)).rejects.toThrow(
-    new UserError(['Somebody else changed the catalog at the same time. Try again.', 'Nothing was changed.']),
+    new UserError(['It can’t be published: others changed plan cash.', 'Nothing was changed.']),
   )
   expect(await listPlans(store)).toEqual([gold])
 })
@@ -81,9 +75,9 @@ test('a scheduled change that is no change now names the pending publication tha
   const later = (seconds: number) => ({ ...request, dueAt: Math.floor(Date.now() / 1000) + seconds })
   const open = (seconds: number) => openPlan(store, 'cash', later(seconds))
   const { publication } = await closePlan(store, 'cash', 'Full.', later(7200))
-  await expect(open(3600)).rejects.toThrow('nothing to publish')
-  await expect(open(10_800)).rejects.toThrow(`Publication ${publication?.id} will change that`)
-  await expect(setFields(store, 'cash', ['performance1=13.1'], later(10_800))).rejects.toThrow('nothing to publish')
+  await expect(open(3600)).rejects.toThrow('nothing to schedule')
+  await expect(open(10_800)).rejects.toThrow(`Publication ${publication?.id} will change them`)
+  await expect(setFields(store, 'cash', ['performance1=13.1'], later(10_800))).rejects.toThrow('nothing to schedule')
 })
 
 test('invalidateLists raises the revision, and changes nothing else', async () => {

@@ -2,11 +2,11 @@
 import { beforeEach, expect, test } from 'vitest'
 import { changePartner, createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
-import { closePlan, setViewable } from '../../../../src/ops/core/plans/plan-changes.ts'
-import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
 import { explainPlan, selectPendingChanges } from '../../../../src/ops/core/plans/plan-explanation.ts'
 import { makePlan } from '../../../support/make-plan.ts'
+import { spreadTimes } from '../../../support/publish-plans.ts'
 import { attribution, emptyStores, env, importPlans, operator, request, store } from '../../support/memory-store.ts'
+import { closePlan, publishChange, setViewable } from '../../support/publish-prepared.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 
@@ -30,19 +30,16 @@ test('the last withdrawal from the partner’s country is named, and for a past 
   await view('KE', true)
   await view('KE', false, 'second')
   await view('UG', true)
-  // The publications: the import, then those above.
-  const first = Number(await env.DB.prepare('select min(id) from publications').first('min(id)'))
-  await env.DB.prepare(`with own as (select id, id - ${first - 1} as number from publications)
-    update publications set (revision, base_revision, decided_at) =
-      (select number * 10000, number * 10000 - 10000, number * 10 from own where own.id = publications.id)`).run()
+  await spreadTimes(env.DB)
+  await env.DB.prepare('update publications set decided_at = revision / 1000').run()
   const withdrawnBy = async (at?: number) => {
     const { reason, sentence } = await explain(at)
     return { reason, actor: / by (\w+)\.$/.exec(sentence)?.[1] }
   }
   await env.DB.prepare('update change_record set created_at = 1, changed_at = 1').run()
   expect(await withdrawnBy()).toEqual({ reason: 'not_viewable', actor: 'second' })
-  expect(await withdrawnBy(25)).toEqual({ reason: 'not_viewable', actor: 'first' })
-  expect(await withdrawnBy(35)).toEqual({ reason: 'viewable', actor: undefined })
+  expect(await withdrawnBy(1015)).toEqual({ reason: 'not_viewable', actor: 'first' })
+  expect(await withdrawnBy(1025)).toEqual({ reason: 'viewable', actor: undefined })
 })
 
 test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {

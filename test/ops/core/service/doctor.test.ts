@@ -3,7 +3,6 @@ import { recordKeyChange } from '../../../../src/db/partner-changes.ts'
 import { endAsConflicted } from '../../../../src/db/publish.ts'
 import { examine, examineDeploy } from '../../../../src/ops/core/service/doctor.ts'
 import { dropKey } from '../../../../src/ops/core/keys/key-ring.ts'
-import { closePlan } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { cancelPublication } from '../../../../src/ops/core/publications/publications.ts'
 import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
@@ -21,6 +20,7 @@ import {
   store,
   storeWithoutCache,
 } from '../../support/memory-store.ts'
+import { closePlan } from '../../support/publish-prepared.ts'
 
 beforeEach(async () => {
   await emptyStores()
@@ -78,7 +78,7 @@ test('a healthy deployed environment is one line each', async () => {
     'ok database: Read replication is on.',
     'ok catalog: Listed plans: 2.',
     'ok publications: 0 scheduled, 0 waiting for approval, none overdue, none conflicted.',
-    'ok record: The plans of each publication fit its hash.',
+    'ok record: The plans of each publication fit their hashes.',
     'ok cache: KV answers.',
     `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
   ])
@@ -224,7 +224,7 @@ test('an empty database only lacks its migrations', async () => {
 test.each([
   `update plan_versions set viewable_in = '["UG"]' where plan_id = 2`,
   `delete from plan_versions where plan_id = 2`,
-  `insert into plan_versions select publication_id, 3, null, null, 0 from plan_versions limit 1`,
+  `insert into plan_versions select publication_id, base_revision, 3, null, null, hash, 0 from plan_versions limit 1`,
 ])('names a publication whose plans were changed: %s', async (statement) => {
   await env.DB.exec(statement)
   const [id] = await env.DB.prepare('select id from publications').raw()

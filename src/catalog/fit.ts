@@ -1,0 +1,161 @@
+// Decides whether changes fit a catalog: the only place. Pure, on plain JSON. The database, the schedule and the forecast use it.
+import { isJsonObject } from '../json.ts'
+import { isSameJson, mergePlan, nameConflicts, type FieldConflict, type PlainPlan } from './merge-plan.ts'
+import { nameSome } from '../abbreviate.ts'
+
+/** A plan that a change concerns. Null is a plan that doesn't exist. */
+export interface ComparedPlan<Plan> {
+  /** What the change was computed from. */
+  base: Plan | null
+  own: Plan | null
+  /** In the catalog: `base`, unless others changed the plan since. */
+  current: Plan | null
+}
+
+/** What all plans of a catalog must agree on, such as whose an identifier is: plans with the same field and ID have the same value. */
+export interface Claim {
+  /** `identifier`, `members`, or a field with an object that has an ID. */
+  field: string
+  /** The identifier, or the ID of the object. */
+  id: unknown
+  value: unknown
+}
+
+interface OwnedClaim extends Claim {
+  /** The identifier of the plan. */
+  plan: string
+}
+
+/** Two plans that don't agree on a claim: one of the change, and one of the catalog or another one of the change. */
+export interface Contradiction extends OwnedClaim {
+  otherPlan: string
+  otherValue: unknown
+}
+
+/** Why a change does not fit. `members`: plans would have different fields. */
+export type Misfit =
+  /** @param by the pending publications that will change these fields before; empty when others changed them already. */
+  | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
+  | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
+  /** Not all of its plans were written, or some were deleted. */
+  | { kind: 'incomplete' }
+  /** It was computed from a newer catalog than the database has: an older database was restored. */
+  | { kind: 'restored' }
+
+export interface Fit<Plan> {
+  /** Compares one plan of the change. @returns the plan after it, merged with later changes by others. */
+  add: (compared: ComparedPlan<Plan>) => Plan | null
+  /** Lists what the catalog's other plans must agree with. */
+  listNewClaims: () => Claim[]
+  /** Compares other plans of the catalog, of which those that share a claim matter. */
+  addOthers: (plans: Iterable<PlainPlan>) => void
+  /** @returns undefined when the change fits. */
+  findMisfit: () => Misfit | undefined
+}
+
+/** Compares the plans of a change one after the other: there may be more than memory holds. */
+export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
+  const conflicts: FieldConflict[] = []
+  const contradictions: Contradiction[] = []
+  const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
+
+  const addClaims = (plan: PlainPlan, current: PlainPlan | null) => {
+    const known = new Map((current ? listClaims(current) : []).map((claim) => [keyOf(claim), claim.value]))
+    for (const claim of listClaims(plan)) {
+      const key = keyOf(claim)
+      const isNew = !known.has(key) || !isSameJson(known.get(key), claim.value)
+      const first = claims.get(key)
+      if (first === undefined) claims.set(key, { ...claim, plan: nameOf(plan), isNew })
+      else {
+        compareClaims({ ...claim, plan: nameOf(plan) }, first)
+        first.isNew ||= isNew
+      }
+    }
+  }
+  const compareClaims = (own: OwnedClaim, other: OwnedClaim) => {
+    const { field, id, plan, value } = own
+    if (isSameJson(value, other.value)) return
+    contradictions.push({ field, id, plan, value, otherPlan: other.plan, otherValue: other.value })
+  }
+
+  return {
+    add: ({ base, own, current }) => {
+      const merge = mergePlan(base, own, current)
+      conflicts.push(...merge.conflicts)
+      if (merge.plan !== null) addClaims(merge.plan, current)
+      return merge.plan
+    },
+    listNewClaims: () => [...claims.values()].filter(({ isNew }) => isNew),
+    addOthers: (plans) => {
+      for (const plan of plans) {
+        for (const claim of listClaims(plan)) {
+          const own = claims.get(keyOf(claim))
+          if (own?.isNew) compareClaims(own, { ...claim, plan: nameOf(plan) })
+        }
+      }
+    },
+    findMisfit: () => {
+      if (conflicts.length > 0) return { kind: 'changed_fields', conflicts }
+      const [first] = contradictions
+      if (first === undefined) return undefined
+      const kind = first.field === 'identifier' || first.field === 'members' ? first.field : 'object'
+      return { kind, contradictions }
+    },
+  }
+}
+
+const keyOf = ({ field, id }: Claim) => `${field} ${String(id)}`
+const nameOf = (plan: PlainPlan) => String(plan['identifier'])
+
+function listClaims(plan: PlainPlan): Claim[] {
+  return [
+    { field: 'identifier', id: plan['identifier'], value: plan['id'] },
+    { field: 'members', id: '', value: Object.keys(plan).toSorted().join() },
+    ...listShared(plan),
+  ]
+}
+
+/** Lists the objects of a plan that have an ID: plans with the same ID share the values. */
+export function listShared(plan: PlainPlan): (Claim & { value: Record<string, unknown> })[] {
+  return Object.entries(plan).flatMap(([field, value]) =>
+    isJsonObject(value) && 'id' in value ? [{ field, id: value['id'], value }] : [],
+  )
+}
+
+/** Says why a change does not fit, as a part of a sentence. */
+export function describeMisfit(misfit: Misfit): string {
+  switch (misfit.kind) {
+    case 'changed_fields': {
+      const { by = [], conflicts } = misfit
+      const names = nameConflicts(conflicts)
+      if (by.length === 0) return `others changed ${names}`
+      return `publication ${nameSome(by.map(String))} changes ${names} before it`
+    }
+    case 'identifier':
+      return `another plan already uses one of its identifiers: ${nameSome(misfit.contradictions.map(({ id }) => String(id)))}`
+    case 'object':
+      return `${nameContradictions(misfit.contradictions)} would differ from other plans`
+    case 'members':
+      return 'its plans have other fields than the catalog'
+    case 'incomplete':
+      return 'it lacks plans that were staged'
+    case 'restored':
+      return 'it was computed from a newer catalog: an older database was restored'
+  }
+}
+
+/** Names what plans don't agree on: `category.name of gold`. */
+export function nameContradictions(contradictions: readonly Contradiction[]): string {
+  return nameSome(
+    contradictions.flatMap((contradiction) =>
+      listDifferingMembers(contradiction).map((path) => `${path} of ${contradiction.plan}`),
+    ),
+  )
+}
+
+/** Lists the paths whose values differ: `category.name`, or the field, if its values are no objects. */
+export function listDifferingMembers({ field, value, otherValue }: Contradiction): string[] {
+  if (!isJsonObject(value) || !isJsonObject(otherValue)) return [field]
+  const members = Object.keys({ ...value, ...otherValue })
+  return members.filter((member) => value[member] !== otherValue[member]).map((member) => `${field}.${member}`)
+}

@@ -1,0 +1,61 @@
+// Shows a change of the catalog, asks, and publishes it: for every verb that makes one.
+import { propose, type PreparedChange, type Proposal } from '../../core/publications/proposal.ts'
+import { publishProposal, type PlanChange, type Publication } from '../../core/publications/publications.ts'
+import type { ChangeRun } from '../frame/verb.ts'
+import { describeApproval, describeTime, formatDifference } from './publication-output.ts'
+
+interface Review {
+  /** Shows the change in the words of the verb. Without it, the difference is shown before a question. */
+  describe?: (changes: readonly PlanChange[]) => readonly string[]
+  /** Named in the question even without a warning, such as plans that are removed. */
+  nameEffect?: (changes: readonly PlanChange[]) => string | undefined
+}
+
+export interface Shown {
+  proposal: Proposal
+  /** undefined when there was nothing to change, or for a dry run. */
+  publication: Publication | undefined
+}
+
+/**
+ * Shows a change with its warnings, asks, and publishes it. When others changed the same plans in between, it shows the change again,
+ * merged with that, and asks again.
+ * @throws UserError for the answer "no", too.
+ */
+export async function publishShown(
+  prepared: PreparedChange,
+  run: ChangeRun,
+  review: Review = {},
+  isDryRun = false,
+): Promise<Shown> {
+  let change = prepared
+  for (;;) {
+    run.progress?.show('Checking the change')
+    const proposal = await propose(run.store, change)
+    if (proposal.changes.length === 0) return { proposal, publication: undefined }
+    await show(proposal, run, review, isDryRun)
+    if (isDryRun) return { proposal, publication: undefined }
+    const result = await publishProposal(run.store, proposal, run.attribution)
+    if (result.kind === 'made') return { proposal, publication: result.publication }
+    change = result.change
+    run.warn('Somebody else changed the same plans at the same time. The change is now:')
+    if (!review.describe) run.warn(...formatDifference(change.changes))
+  }
+}
+
+async function show(
+  { changes, notes, warnings, dueAt }: Proposal,
+  run: ChangeRun,
+  { describe, nameEffect }: Review,
+  isDryRun: boolean,
+): Promise<void> {
+  run.report(...(describe?.(changes) ?? []))
+  run.warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
+  const effect = nameEffect?.(changes)
+  const isDoubtful = warnings.length > 0
+  if (isDryRun || (effect === undefined && !isDoubtful)) return
+  if (run.target.remote && !describe && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
+  const doubt = isDoubtful && 'Are the warnings above intended?'
+  const time = `It will be published ${describeTime(dueAt)}${describeApproval(run.store)}.`
+  await run.confirm([effect, doubt, time].filter(Boolean).join(' '))
+}

@@ -1,0 +1,140 @@
+// A change of the catalog that an operator reads before it is published.
+import { nameSome } from '../../../abbreviate.ts'
+import { createFit, type Contradiction } from '../../../catalog/fit.ts'
+import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { selectCatalogOrigin, selectPlansById } from '../../../db/catalog-queries.ts'
+import type { OperatorDatabase } from '../../../db/operator-database.ts'
+import { selectNowSeconds } from '../../../db/partner-queries.ts'
+import { selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectSharing } from '../../../db/rebase.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
+import { describeCommand } from '../../shared/target.ts'
+import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import type { Store } from '../../store/store.ts'
+import { mergeChanges } from '../differences/catalog-merge.ts'
+import { makeDefectError } from '../differences/defects.ts'
+import { listDisagreements } from '../file-formats/catalog-file.ts'
+import { fillOlderPlan } from '../file-formats/older-plan.ts'
+import { findDoubts, type ReviewedPublication } from '../plan-rules/plausibility.ts'
+import { findPendingDoubts } from './pending-doubts.ts'
+
+/** A change that was computed from the catalog at a revision. */
+export interface CatalogChange {
+  baseRevision: number
+  changes: readonly PlanChange[]
+}
+
+export interface PreparedChange extends CatalogChange {
+  notes?: readonly string[]
+  /** Doubts about the whole change, such as the work of others that it takes back. */
+  warnings?: readonly string[]
+  /** The publication that it takes back, or makes again. */
+  undoneId?: number | undefined
+  redoneId?: number | undefined
+  /** Unix seconds: publish it then. Now by default. */
+  dueAt?: number | undefined
+}
+
+/** A change that fits the catalog, with everything that its author confirms. */
+export type Proposal = Required<Pick<PreparedChange, 'notes' | 'warnings'>> & PreparedChange
+
+/**
+ * Finds out what an operator must know before a change is published.
+ * @throws UserError when it does not fit the catalog, a list would be too large, or its time is not in the future.
+ */
+export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
+  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId } = prepared
+  await checkChange(store, prepared)
+  if (changes.length === 0) return { ...prepared, notes, warnings }
+  const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId }, changes)
+  return { ...prepared, notes, warnings: [...warnings, ...doubts] }
+}
+
+/** Lists the doubts about the changes. @param id of a publication that is pending, or that is made again. */
+export async function listDoubts(
+  store: Store,
+  { id, dueAt, undoneId }: ReviewedPublication & { id: number | undefined },
+  changes: readonly PlanChange[],
+): Promise<string[]> {
+  const pending = await findPendingDoubts(store.db, changes, id)
+  return [...pending, ...(await findDoubts(store, changes, { dueAt, undoneId }))]
+}
+
+/** @throws UserError when a change does not fit the catalog that it was computed from, or its time is not in the future. */
+export async function checkChange(store: Store, { changes, dueAt, ...prepared }: PreparedChange): Promise<void> {
+  if (dueAt !== undefined) await checkFuture(store, dueAt)
+  const fit = createFit<CatalogPlan>()
+  for (const { before, after } of changes) fit.add({ base: before, own: after, current: before })
+  const planIds = changes.map(({ planId }) => planId)
+  const sharing = await selectSharing(store.db, fit.listNewClaims(), planIds)
+  fit.addOthers(sharing)
+  const misfit = fit.findMisfit()
+  if (misfit === undefined) return
+  const contradictions = 'contradictions' in misfit ? misfit.contradictions : []
+  if (misfit.kind === 'members') {
+    const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
+    throw new UserError([
+      'It can’t be published: its plans have other fields than the catalog.',
+      `To give all plans the fields of the newest code, run with that code: ${write}, then import the file.`,
+      nothingChanged,
+    ])
+  }
+  const ways = await describeInTheWay(store.db, sharing, contradictions, prepared)
+  throw makeDefectError(listDisagreements(contradictions), ...ways, nothingChanged)
+}
+
+/** Names the plans of the catalog that an undo or a redo contradicts, and the publications that changed these since. */
+async function describeInTheWay(
+  db: OperatorDatabase,
+  sharing: readonly CatalogPlan[],
+  contradictions: readonly Contradiction[],
+  { undoneId, redoneId }: Omit<PreparedChange, 'changes'>,
+): Promise<string[]> {
+  const id = undoneId ?? redoneId
+  if (id === undefined) return []
+  const named = new Set(contradictions.map(({ otherPlan }) => otherPlan))
+  const inTheWay = sharing.filter(({ identifier }) => named.has(identifier))
+  if (inTheWay.length === 0) return []
+  const planIds = inTheWay.map((plan) => plan.id)
+  const later = (await selectPublications(db, { planIds, states: ['published'] })).filter((row) => row.id > id)
+  const numbers = nameSome(later.map((row) => String(row.id)))
+  const which = nameSome(inTheWay.map((plan) => `${plan.identifier} (id ${plan.id})`))
+  const since = numbers && ` Changed since by publication ${numbers}.`
+  return [
+    `In the way: ${which}.${since} Undo that or change these plans first, or import a file in which all plans agree.`,
+  ]
+}
+
+async function checkFuture(store: Store, dueAt: number): Promise<void> {
+  const now = await selectNowSeconds(store.db)
+  if (dueAt > now) return
+  throw new UserError(
+    `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
+  )
+}
+
+/**
+ * Merges changes that were computed from an earlier catalog with the catalog as it is now.
+ * @param isSkippingConflicts leaves plans with a conflict as they are.
+ * @returns also all conflicts. Where there is one, the change has its own value.
+ */
+export async function mergeWithNow(
+  { db }: Store,
+  wanted: readonly PlanChange[],
+  isSkippingConflicts = false,
+): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
+  // First: what is published afterwards is compared again.
+  const { revision: baseRevision } = await selectCatalogOrigin(db)
+  const plans = await selectPlansById(
+    db,
+    wanted.map(({ planId }) => planId),
+  )
+  const merged = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
+  const changes = merged
+    .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
+    // A plan that comes back may lack a field that was added since.
+    .map(({ planId, before, after }) => ({ planId, before, after: before || !after ? after : fillOlderPlan(after) }))
+    .filter(({ before, after }) => !isSameJson(before, after))
+  return { baseRevision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
+}
