@@ -7,7 +7,8 @@ import { nothingImported, type CatalogInput } from './catalog-import.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatCsv, parseCsv } from '../file-formats/csv-file.ts'
 import { decodeText } from '../../store/text-encoding.ts'
-import { formatXlsx, isXlsx, parseXlsx } from '../file-formats/xlsx-file.ts'
+import { judgeFile } from '../file-formats/file-kind.ts'
+import { formatXlsx, parseXlsx } from '../file-formats/xlsx-file.ts'
 
 const fileFormats = ['json', 'csv', 'xlsx'] as const
 export type FileFormat = (typeof fileFormats)[number]
@@ -35,19 +36,20 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   throw new UserError(`A catalog file can’t be ${extension}: let the name end with .xlsx, .csv or .json.`)
 }
 
+/** An object, or an array of objects or arrays. */
+const jsonStart = /^\s*(?:\{|\[\s*[{[\]])/
+
 /**
  * Parses a file as far as its format goes; core checks the plans.
- * @throws UserError when it is not of that format.
+ * @param file its name only tells JSON that does not start as such.
+ * @throws UserError when it has another format.
  */
 export async function parseCatalogInput(file: string, bytes: Uint8Array): Promise<CatalogInput> {
   if (bytes.length === 0) throw new UserError(['The file is empty.', nothingImported])
-  const named = isXlsx(bytes) ? 'xlsx' : findFormat(extname(file))
   try {
-    if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
+    if (judgeFile(bytes) === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
     const text = decodeText(bytes)
-    // Standard input has no name, and Excel calls CSV with tabs .txt. JSON has a brace before the first identifier.
-    const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/i.test(text))
-    if (isJson) return { kind: 'json', text }
+    if (findFormat(extname(file)) === 'json' || jsonStart.test(text)) return { kind: 'json', text }
     return { kind: 'spreadsheet', spreadsheet: parseCsv(text) }
   } catch (error) {
     throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error

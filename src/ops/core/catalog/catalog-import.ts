@@ -50,7 +50,7 @@ export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet
 /** More conflicts are only counted. */
 const maxConflicts = 10
 
-export const nothingImported = 'Nothing was imported.'
+export const nothingImported = 'Nothing was changed.'
 
 /**
  * Reads the plans of a catalog file.

@@ -8,7 +8,7 @@ import { UserError } from '../../shared/user-error.ts'
 /** The cells of 50,000 plans. More could fill the memory. */
 const maxCells = 5_000_000
 
-const delimiters = [',', ';', '\t']
+const delimiters = [',', ';', '\t', '|']
 
 /** Formats text cells. Excel reads UTF-8 only with the byte order mark. */
 export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {

@@ -70,7 +70,9 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
   const place: Place = { kind: 'file' }
   if (chosen === undefined) {
     const expected = 'a row with the names of the columns, one of them identifier'
-    return { defects: [{ place, expected, found: 'none' }] }
+    const first = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
+    const fix = first && `The first row is ${escapeLetters(abbreviate(first.map(showCell)))}.`
+    return { defects: [{ place, expected, found: 'none', fix }] }
   }
   const { sheet, headerIndex } = chosen
   if (others.length > 0) {
@@ -86,7 +88,19 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
 }
 
 function isIdentifierColumn(cell: Cell): boolean {
-  return typeof cell === 'string' && cell.trim().toLowerCase() === 'identifier'
+  return readTitle(cell).toLowerCase() === 'identifier'
+}
+
+/** The name of a column. It may have been copied with invisible characters, which none has. */
+function readTitle(cell: Cell | undefined): string {
+  return showCell(cell)
+    .replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .trim()
+}
+
+/** Shows letters that only look like those of a name. */
+function escapeLetters(text: string): string {
+  return text.replaceAll(/[^ -~…]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function readTable(sheet: Sheet, headerIndex: number, format: CellFormat): PlanTable {
@@ -135,7 +149,7 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
   let originIndex: number | undefined
   const width = body.reduce((widest, row) => Math.max(widest, row.length), names.length)
   for (let index = 0; index < width; index++) {
-    const title = showCell(names[index] ?? null).trim()
+    const title = readTitle(names[index])
     const column = findColumn(title)
     const complain = (expected: string, found: string) => defects.push({ place, expected, found })
     if (title === '') {

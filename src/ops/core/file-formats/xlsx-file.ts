@@ -10,11 +10,6 @@ import { maxFileBytes } from '../../store/read-input.ts'
 const widthInCharacters = 20
 const lessThan = 0x3c
 
-/** A ZIP archive starts so. */
-export function isXlsx(bytes: Uint8Array): boolean {
-  return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4
-}
-
 export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array> {
   const [header = []] = rows
   const columns = header.map(() => ({ width: widthInCharacters }))
@@ -54,21 +49,31 @@ function makeSizeError(reason: string): UserError {
 /** The tags of about 50,000 plans. hucre takes up to 200 bytes of memory for each. */
 const maxTags = 10_000_000
 
+/** Nothing has two bytes when it is packed. */
+const maxEmptySize = 2
+/** In bytes. A part has two headers, with its name. */
+const maxHeadersSize = 1000
+
 /**
  * Checks what the archive says about the size of each part. hucre unpacks no part beyond that, but for a part that says
- * nothing it has a limit of 2 GiB.
+ * nothing it has a limit of 2 GiB. An empty part says nothing, so no other bytes may be there.
  */
 function checkUnpackedSize(bytes: Uint8Array): void {
   let total = 0
+  let otherBytes = bytes.length
+  let hasEmpty = false
   const parts = unzipSync(bytes, {
     filter: ({ name, size, originalSize }) => {
-      const isFolder = name.endsWith('/')
-      if (!isFolder && (size === 0 || originalSize === 0)) throw new Error(`${abbreviate(name)} does not say its size`)
+      const isEmpty = originalSize === 0 && size <= maxEmptySize
+      if (!isEmpty && (size === 0 || originalSize === 0)) throw new Error(`${abbreviate(name)} does not say its size`)
+      hasEmpty ||= isEmpty
+      otherBytes -= size + maxHeadersSize
       total += Math.max(size, originalSize)
       if (total > maxFileBytes) throw makeSizeError('unpacks to more than 100 MB')
       return name.endsWith('.xml')
     },
   })
+  if (hasEmpty && otherBytes > 0) throw new Error('not every part says its size')
   let tags = 0
   for (const part of Object.values(parts)) for (const byte of part) if (byte === lessThan) tags++
   if (tags > maxTags) throw makeSizeError('has too many cells or texts')

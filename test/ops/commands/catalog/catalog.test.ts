@@ -390,7 +390,7 @@ test('an export has the format of its name and of the past, and import and updat
   await ops('catalog export --for figures --output figures.xlsx')
   expect(await readJson('catalog update figures.xlsx --json')).toMatchObject({ unchanged: 3, isMerged: true })
   await writeFile(join(folder, 'binary'), Uint8Array.of(0xff))
-  expect((await ops('catalog import binary')).stderr).toMatch(/^The file is not UTF-8\. .*\nNothing was imported\.\n$/)
+  expect((await ops('catalog import binary')).stderr).toMatch(/^The file is not UTF-8\. .*\nNothing was changed\.\n$/)
 })
 
 test('the summary names the sheet that was read, if the file has several', async () => {
@@ -416,8 +416,8 @@ test('an update of a cut or empty file, or of JSON, is refused', async () => {
   expect((await update('identifier,performance1,viewableIn\ncash,1,KE\nplan-2,1')).stderr).toContain(
     'Row 3: expected a cell for each of 3 columns; found 2. Was the file cut?\n',
   )
-  expect((await update('')).stderr).toBe('The file is empty.\nNothing was imported.\n')
-  expect((await update('{}')).stderr).toMatch(/^catalog update reads .xlsx and .csv: .*\nNothing was imported\.\n$/)
+  expect((await update('')).stderr).toBe('The file is empty.\nNothing was changed.\n')
+  expect((await update('{}')).stderr).toMatch(/^catalog update reads .xlsx and .csv: .*\nNothing was changed\.\n$/)
 })
 
 test('catalog invalidate raises the revision, and changes nothing else', async () => {

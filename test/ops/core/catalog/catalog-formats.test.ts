@@ -1,3 +1,4 @@
+import { zipSync } from 'fflate'
 import { expect, test } from 'vitest'
 import { parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
 import { parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
@@ -28,13 +29,16 @@ async function read(file: string, bytes: Uint8Array) {
 
 test.each<[string, FileFormat]>([
   ['x.JSON', 'json'],
+  ['x.csv', 'json'],
+  ['x.txt', 'json'],
+  ['x.xlsx', 'csv'],
   ['x.csv', 'csv'],
   ['x.XLSX', 'xlsx'],
   ['-', 'json'],
   ['-', 'xlsx'],
   ['x.csv', 'xlsx'],
   ['-', 'csv'],
-])('the format is that of the content or the name: %s has %s', async (file, name) => {
+])('the format is that of the content: %s has %s', async (file, name) => {
   expect(await read(file, await format(name))).toMatchObject({ plans })
 })
 
@@ -48,15 +52,16 @@ test('an export has the format that its name says, and never one that its name d
   }
 })
 
-test('text is UTF-8, or UTF-16 with a byte order mark, with any line end and separator', async () => {
+test('text is UTF-8 or UTF-16, with any line end and separator', async () => {
   const csv = String(await formatCatalogFile({ plans }, 'csv')).replace('\ufeff', '')
   for (const text of [csv, `\ufeff${csv}`, csv.replaceAll('\r\n', '\n')]) {
     const marked = `\ufeff${text.replace('\ufeff', '')}`
-    for (const bytes of [utf8(text), utf16(marked, false), utf16(marked, true)]) {
+    const encoded = [marked, text].flatMap((one) => [utf16(one, false), utf16(one, true)])
+    for (const bytes of [utf8(text), ...encoded]) {
       for (const file of ['x.csv', 'unicode text.txt']) expect(await read(file, bytes)).toMatchObject({ plans })
     }
   }
-  for (const separator of [';', '\t']) {
+  for (const separator of [';', '\t', '|']) {
     const bytes = utf8(`sep=${separator}\nidentifier${separator}"name"\n\na${separator}"b, ""c"""\n`)
     const input = await parseCatalogInput('x.csv', bytes)
     const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
@@ -64,14 +69,62 @@ test('text is UTF-8, or UTF-16 with a byte order mark, with any line end and sep
   }
 })
 
+const archive = (...names: string[]) => zipSync(Object.fromEntries(names.map((name) => [name, utf8('<x/>')])))
+/** The container of old Office files. */
+const container = (name: string) =>
+  Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(5000), Buffer.from(name, 'utf16le')])
+
+test.each([
+  ['encrypted, ', /Protect Workbook/, container('EncryptedPackage')],
+  ['an old Office file, such as .xls.', /save it as \.xlsx/, container('Workbook')],
+  ['an old Office file, such as .xls.', /save it as \.xlsx/, Buffer.from('0908100000060500', 'hex')],
+  ['an .xlsb workbook.', /save it as \.xlsx/, archive('[Content_Types].xml', 'xl/workbook.bin')],
+  ['of Numbers.', /Export To/, archive('Index/Document.iwa', 'Metadata/Properties.plist')],
+  ['an OpenDocument file, ', /save it as \.xlsx/, archive('mimetype', 'content.xml')],
+  ['of Word or PowerPoint.', /spreadsheet/, archive('[Content_Types].xml', 'word/document.xml')],
+  ['a ZIP archive.', /Unpack it/, archive('plans.xlsx')],
+  ['a web page (HTML).', /save it as \.xlsx/, utf8('\ufeff\r\n<html><body><table><tr><td>identifier')],
+  ['a web page (HTML).', /save it as \.xlsx/, utf8('<?xml version="1.0"?>\n<html xmlns="">')],
+  ['a web page (HTML).', /save it as \.xlsx/, utf16('\ufeff<TABLE border=1>', false)],
+  ['a web page in one file (MHTML).', /save it as \.xlsx/, utf8('MIME-Version: 1.0\r\n')],
+  ['XML.', /save it as \.xlsx/, utf8('<?xml version="1.0"?>\n<Workbook><Table>')],
+  ['a PDF.', /spreadsheet/, utf8('%PDF-1.7')],
+  ['a document (RTF).', /spreadsheet/, utf8('{\\rtf1')],
+])('a file that is %s is refused, whatever its name, with a way out', async (kind, wayOut, bytes) => {
+  for (const file of ['x.xlsx', 'x.xls', 'x.csv', 'x.json', '-']) {
+    const error = await parseCatalogInput(file, bytes).catch((reason: unknown) => reason)
+    const [said, advice, ...rest] = error instanceof UserError ? error.message.split('\n') : []
+    expect(said).toContain(`The file is ${kind}`)
+    expect(advice).toMatch(wayOut)
+    expect(rest).toEqual(['Nothing was changed.'])
+  }
+})
+
+test('a name of a column is read without its invisible characters', async () => {
+  const header = 'identifier\u200b,\u2060name,\u00a0hint\u00ad'
+  const input = await parseCatalogInput('x.csv', utf8(`${header}\na,b,c\n`))
+  const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
+  expect(result).toMatchObject({ defects: [], patches: [{ fields: { identifier: 'a', name: 'b', hint: 'c' } }] })
+})
+
+test('where no name of a column is found, the first row is shown with escapes', async () => {
+  for (const [text, shown] of [
+    ['\n,\nFund~Return\n', '["Fund~Return"]'],
+    ['іdentifier,name\n', String.raw`["\u0456dentifier","name"]`],
+  ] as const) {
+    const input = await parseCatalogInput('-', utf8(text))
+    const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
+    expect(result).toMatchObject({ defects: [{ found: 'none', fix: `The first row is ${shown}.` }] })
+  }
+})
+
 test.each([
   ['x.csv', Uint8Array.of(0x61, 0xe9), 'The file is not UTF-8. In a spreadsheet, save it as .xlsx, or as CSV with UTF'],
   ['x.csv', utf8('identifier\n"a'), /^The file is not CSV: Quote Not Closed: /],
-  ['x.xlsx', utf8('identifier'), /^The file is not a readable \.xlsx file: .*\. Save it again as \.xlsx\./],
   ['x.xlsx', utf8('PK\u0003\u0004 and no archive'), /^The file is not a readable \.xlsx file: /],
 ])('refuses a file that is not what %s says', async (file, bytes, message) => {
   const error = await parseCatalogInput(file, bytes).catch((reason: unknown) => reason)
   if (!(error instanceof UserError)) throw error
   expect(error.message).toMatch(message)
-  expect(error.message).toMatch(/\nNothing was imported\.$/)
+  expect(error.message).toMatch(/\nNothing was changed\.$/)
 })

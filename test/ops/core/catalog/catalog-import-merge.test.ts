@@ -71,7 +71,7 @@ test('a field that both changed is refused with both values, and nothing is chan
       'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
       `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
       'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
-      'Nothing was imported.',
+      'Nothing was changed.',
     ]),
   )
   expect((await findPlan(store, 'cash')).name).toBe('Theirs')
@@ -179,7 +179,7 @@ test.each([
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
       'The file was exported from another catalog, or the database was restored since. Export the catalog again, or add --overwrite: the file then replaces also what others changed.',
-      'Nothing was imported.',
+      'Nothing was changed.',
     ]),
   )
   const { isMerged } = await importFile(file, { isOverwriting: true })
@@ -239,7 +239,7 @@ describe('a partial update', () => {
       new UserError([
         'Plan "cash": name: expected text of 1 to 200 characters; found "".',
         'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none". To add a plan, use catalog import.',
-        'Nothing was imported.',
+        'Nothing was changed.',
       ]),
     )
     await expect(update([{ identifier: 'cash', category: { name: 'Other' } }])).rejects.toThrow(

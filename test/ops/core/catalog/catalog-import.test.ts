@@ -11,7 +11,7 @@ import { emptyStores, env, importPlans, interruptedStore, request, store } from 
 import { propose } from '../../../../src/ops/core/publications/proposal.ts'
 import { closePlan, publishChange, setFields } from '../../support/publish-prepared.ts'
 
-const nothingImported = 'Nothing was imported.'
+const nothingImported = 'Nothing was changed.'
 const high = { id: 5, name: 'High' }
 
 beforeEach(emptyStores)

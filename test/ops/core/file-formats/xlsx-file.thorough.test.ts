@@ -169,6 +169,27 @@ test.each([
   await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
 })
 
+test('a part may be empty, but not hide data', async () => {
+  const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+  const zip = (text: string, level: 0 | 6) =>
+    Buffer.from(
+      zipSync({
+        ...parts,
+        'xl/persons/': [new Uint8Array(), { level: 0 }],
+        'xl/persons/person.xml': [strToU8(text), { level }],
+      }),
+    )
+  for (const bytes of [zip('', 0), zip('', 6)]) expect((await parseXlsx(bytes)).sheets).toHaveLength(1)
+  const hiding = zip(Array.from({ length: 5000 }, (_, index) => `<a${index * index}/>`).join(''), 6)
+  // The packed and the unpacked size in the directory.
+  hiding.fill(
+    0,
+    hiding.lastIndexOf('xl/persons/person.xml') - 46 + 20,
+    hiding.lastIndexOf('xl/persons/person.xml') - 46 + 28,
+  )
+  await expect(parseXlsx(hiding)).rejects.toThrow('not every part says its size')
+})
+
 /** Changes the XML of the only sheet. */
 async function editSheet(change: (xml: string) => string): Promise<Uint8Array> {
   const parts = unzipSync(

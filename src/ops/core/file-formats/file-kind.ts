@@ -1,0 +1,65 @@
+// What a file is, by its content: its name may say something else.
+import { unzipSync } from 'fflate'
+import { UserError } from '../../shared/user-error.ts'
+
+const saveAs = 'Open it in a spreadsheet, and save it as .xlsx.'
+
+type Kind = [pattern: RegExp, name: string, fix: string]
+
+/** By the start of a file, without zero bytes; of an old Office file, by all of it. */
+const kinds: readonly Kind[] = [
+  [
+    /^ÐÏ.à.*EncryptedPackage/s,
+    'encrypted, for example with a password',
+    'Save a copy without the password as .xlsx. In Excel, empty it in File, Info, Protect Workbook, Encrypt with Password.',
+  ],
+  [/^ÐÏ.à|^\t(?!\s)\p{Cc}/u, 'an old Office file, such as .xls', saveAs],
+  [/^\s*<(?:(?:.*<)?html|!doctype html|table|meta|style|head|body|div)\b/is, 'a web page (HTML)', saveAs],
+  [/^\s*</, 'XML', saveAs],
+  [/^MIME-Version:/i, 'a web page in one file (MHTML)', saveAs],
+  [/^%PDF/, 'a PDF', 'Ask its sender for the spreadsheet.'],
+  [/^\{\\rtf/, 'a document (RTF)', 'Ask its sender for the spreadsheet.'],
+]
+
+/** By the names of the parts, a line for each. */
+const archiveKinds: readonly Kind[] = [
+  [/^xl\/workbook\.bin$/m, 'an .xlsb workbook', saveAs],
+  [/\.iwa$|^Index\.zip$/m, 'of Numbers', 'In Numbers, choose File, Export To, Excel.'],
+  [/^content\.xml$/m, 'an OpenDocument file, such as .ods', saveAs],
+  [/^(?:word|ppt)\//m, 'of Word or PowerPoint', 'Ask its sender for the spreadsheet.'],
+  [
+    /^(?!(?:.*\n)?\[Content_Types\]\.xml(?:\n|$))./s,
+    'a ZIP archive',
+    'Unpack it, and take the .xlsx or .csv file in it.',
+  ],
+]
+
+/** @throws UserError for any other kind, with a line that says how to get a file that can be read. */
+export function judgeFile(bytes: Uint8Array): 'xlsx' | 'text' {
+  const start = showBytes(bytes.subarray(0, 4000))
+  const isArchive = start.startsWith('PK\u0003\u0004')
+  const content = start.startsWith('ÐÏ') ? showBytes(bytes) : start
+  const found = isArchive
+    ? archiveKinds.find(([pattern]) => pattern.test(listParts(bytes)))
+    : kinds.find(([pattern]) => pattern.test(content))
+  if (found === undefined) return isArchive ? 'xlsx' : 'text'
+  const [, name, fix] = found
+  throw new UserError([`The file is ${name}.`, fix])
+}
+
+/** Without a byte order mark, and the zero bytes of UTF-16. */
+function showBytes(bytes: Uint8Array): string {
+  return new TextDecoder('latin1').decode(bytes).replaceAll(/^(?:ÿþ|þÿ|ï»¿)|\0/g, '')
+}
+
+/** Nothing for a damaged archive. */
+function listParts(bytes: Uint8Array): string {
+  const names: string[] = []
+  const filter = ({ name }: { name: string }) => names.push(name) === 0
+  try {
+    unzipSync(bytes, { filter })
+  } catch {
+    return ''
+  }
+  return names.join('\n')
+}
