@@ -1,5 +1,6 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
@@ -10,25 +11,47 @@ import { retry } from './retry.ts'
 import { listBindingKeys, type Store } from './store.ts'
 import { findReason } from './system-error.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
+import { listMigrationFiles } from './wrangler.ts'
 
 /**
  * Opens the store for as long as `work` takes.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { persistTo } = target
-  const state = resolve(persistTo ?? '.wrangler/state')
-  const migration = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
+  const { state, migration } = locate(target)
   if (!existsSync(resolve(state, 'v3/d1'))) {
     throw new UserError(
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: ${migration}`,
     )
   }
+  return withRuntime(target, (_, store) => work(store))
+}
+
+/**
+ * Creates what is missing of the database, then opens the store for as long as `work` takes.
+ * @param work also gets the names of the migrations that were applied.
+ * @throws UserError when the database can't be used, or is of another schema.
+ */
+export function withMigratedStore<T>(
+  target: Target,
+  work: (store: Store, applied: string[]) => Promise<T>,
+): Promise<T> {
+  return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
+}
+
+function locate({ persistTo, ...target }: Target): { state: string; migration: string } {
+  const state = resolve(persistTo ?? '.wrangler/state')
+  return { state, migration: describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
+}
+
+async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
+  const { state, migration } = locate(target)
   const config = await readWranglerConfig(undefined)
   try {
-    const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'))
+    // Two first starts at once create the same files.
+    const { db, kv, close } = await retry(() => openRuntime(config, resolve(state, 'v3')))
     try {
-      return await work({ target, ...openBindings(db, kv), config: await readLocalVariables(config) })
+      return await work(db, { target, ...openBindings(db, kv), config: await readLocalVariables(config) })
     } finally {
       await close()
     }
@@ -44,6 +67,34 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
       `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again. Otherwise move the folder away, and create a new one: ${migration}`,
     )
   }
+}
+
+/** Wrangler lists the migrations of every database in this table. */
+const listTable = `create table if not exists d1_migrations
+  (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
+
+/** Wrangler would need seconds to start for this. @returns the names of the files that were missing. */
+async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
+  const run = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
+  await run(listTable)
+  const listApplied = async () => (await run('select name from d1_migrations')).results.map(({ name }) => name)
+  const known = await listApplied()
+  const applied: string[] = []
+  for (const file of (await listMigrationFiles()).filter((name) => !known.includes(name))) {
+    const text = await readFile(resolve('migrations', file), 'utf8')
+    try {
+      // One call is one transaction.
+      await run(`insert into d1_migrations (name) values ('${file}');\n${text}`)
+      applied.push(file)
+    } catch (error) {
+      // Another start of npm run dev was quicker.
+      if ((await listApplied()).includes(file)) continue
+      if (isCausedBy(error, localBusy)) throw error
+      const reason = `The local database can't be migrated: ${findCause(error)}`
+      throw new UserError(`${reason}. Delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`)
+    }
+  }
+  return applied
 }
 
 /** Starts the runtime of `wrangler dev` on its files. */

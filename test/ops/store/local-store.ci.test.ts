@@ -9,8 +9,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { formatCatalog } from '../../../src/ops/core/file-formats/catalog-file.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { listPartners } from '../../../src/ops/core/partners/partner-accounts.ts'
-import { withLocalStore } from '../../../src/ops/store/local-store.ts'
+import { withLocalStore, withMigratedStore } from '../../../src/ops/store/local-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 import { runOnState, useLocalState } from '../support/local-state.ts'
 
 const state = useLocalState()
@@ -27,6 +28,21 @@ test('a database that is not migrated is refused, and the named command migrates
   await promisify(execFile)('sh', ['-c', migration])
   expect(await open()).toEqual([])
   await rm(folder, { recursive: true })
+})
+
+test('a database of another schema is not migrated, keeps what it has, and the named command deletes it', async () => {
+  const persistTo = await createFolder()
+  const migrate = () => withMigratedStore({ persistTo }, async ({ db }) => db)
+  await migrate()
+  const folder = join(persistTo, 'v3/d1/miniflare-D1DatabaseObject')
+  const name = (await readdir(folder)).find((file) => file.endsWith('.sqlite') && file !== 'metadata.sqlite') ?? ''
+  using database = new DatabaseSync(join(folder, name))
+  database.exec(`delete from d1_migrations; drop table catalog; alter table partner_contacts rename to other`)
+  await expect(migrate()).rejects.toThrow(
+    new RegExp(`^The local database can't be migrated: .* Delete it to start afresh: rm -r ${persistTo}$`),
+  )
+  const tables = database.prepare(`select count(*) as count from sqlite_master where name = 'catalog'`)
+  expect(tables.get()).toEqual({ count: 0 })
 })
 
 describe('a database that another program holds', () => {

@@ -11,8 +11,8 @@ import { listKeys } from '../../core/keys/key-ring.ts'
 import { createPartner, listPartners, type Credentials } from '../../core/partners/partner-accounts.ts'
 import { publishChange } from '../../core/publications/publications.ts'
 import { devVarsFile, openDevVars } from '../../store/dev-vars.ts'
-import { withLocalStore } from '../../store/local-store.ts'
-import { applyLocalMigrations } from '../../store/wrangler.ts'
+import { withMigratedStore } from '../../store/local-store.ts'
+import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 
 const demoCatalog = resolve(import.meta.dirname, '../../../catalog/demo.json')
@@ -20,21 +20,21 @@ const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The d
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 /**
- * Creates what is missing.
+ * Creates what is missing of the database and the catalog, and keeps the store open for `work`.
  * @throws UserError when the state can't be used, or the configuration is wrong.
  */
-export async function prepareState(target: Target): Promise<void> {
-  await ensureSigningKey()
-  await applyLocalMigrations(target.persistTo)
-  await withLocalStore(target, async (store) => {
+export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
+  await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)
     // Never again after the first publication: a catalog may be empty on purpose.
-    if (await hasPublished(store)) return
-    const text = await readFile(demoCatalog, 'utf8')
-    const file = await readCatalog({ kind: 'json', text }, store)
-    const prepared = await prepareImport(store, file)
-    await publishChange(store, prepared, attribution)
-    process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
+    if (!(await hasPublished(store))) {
+      const text = await readFile(demoCatalog, 'utf8')
+      const file = await readCatalog({ kind: 'json', text }, store)
+      const prepared = await prepareImport(store, file)
+      await publishChange(store, prepared, attribution)
+      process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
+    }
+    await work(store)
   })
 }
 
@@ -47,23 +47,25 @@ export async function ensureSigningKey(): Promise<void> {
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
-export async function announce(target: Target, origin: string): Promise<void> {
-  const lines = await withLocalStore(target, async (store) => {
-    const names = (await listPartners(store)).map(({ shortName }) => shortName)
-    if (names.length === 0) {
-      const made = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
-      return describeDemo(origin, target, made)
-    }
-    const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? ''
-    return `Plans and partners are as you left them.
-A client secret can't be shown again. For a new one, in another terminal:
-  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
-  })
+export async function announce(store: Store, origin: string): Promise<void> {
   process.stdout.write(`
 The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
-${lines}
+${await describeAccess(store, origin)}
 
 `)
+}
+
+async function describeAccess(store: Store, origin: string): Promise<string> {
+  const { target } = store
+  const names = (await listPartners(store)).map(({ shortName }) => shortName)
+  if (names.length === 0) {
+    const made = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
+    return describeDemo(origin, target, made)
+  }
+  const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? ''
+  return `Plans and partners are as you left them.
+A client secret can't be shown again. For a new one, in another terminal:
+  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
 }
 
 function describeDemo(origin: string, target: Target, credentials: Credentials): string {

@@ -28,7 +28,6 @@ Other flags, such as --port and --var, are passed on to wrangler dev.`,
       throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
     }
     const target = persistTo === undefined ? {} : { persistTo }
-    await prepareState(target)
     // Wrangler's default. Without the flag, wrangler takes another port when that one is taken.
     const port = String(values.port ?? 8787)
     const args = values.port === undefined ? [...words, '--port', port] : words
@@ -45,15 +44,14 @@ export const prepareDev = verb({
   example: 'prepare-dev',
   store: 'none',
   async run(_, { report, variables }) {
-    if (variables['WRANGLER_COMMAND'] !== 'dev' || variables['DEV_STATE'] === 'prepared') return
+    if (variables['WRANGLER_COMMAND'] !== 'dev') return
     const migrations = (await readdir('migrations')).join('\n')
     const found = await readFile(stamp, 'utf8').catch(() => '')
     await ensureSigningKey()
     if (found !== migrations) {
-      await prepareState({})
       // A build doesn't know the port.
       report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
-      await announce({}, '$API')
+      await prepareState({}, (store) => announce(store, '$API'))
       await writeFile(stamp, migrations)
     }
     report(
@@ -63,11 +61,14 @@ export const prepareDev = verb({
 })
 
 /**
- * Ends with the server.
+ * Prepares the state while the server starts, and ends with it.
  * @param origin of the server. The site names it, and is built before the server starts.
  * @throws UserError unless a signal ended it.
  */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
+  process.stdout.write('Preparing the database, building the site, and starting the server …\n')
+  // Wrangler reads it.
+  await ensureSigningKey()
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
   const flags = ['dev', '--env', '', '--test-scheduled', ...args]
   const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
@@ -79,22 +80,24 @@ async function serve(args: readonly string[], origin: string, target: Target): P
       server.kill(signal)
     })
   }
-  const ended = once(server, 'exit')
-  // Its only message: it is ready.
-  const announced = once(server, 'message').then(() => {
-    everyMinute(async () => {
-      const problem = await runSchedule(origin)
-      if (problem === undefined || isStopped) return
-      process.stderr.write(`Nothing was published at its time: ${problem}. Trying again in a minute.\n`)
-    })
-    return announce(target, origin)
-  })
+  const ended = once(server, 'exit').then(() => false)
+  // Its only message.
+  const isReady = Promise.race([ended, once(server, 'message').then(() => true)])
   try {
-    await Promise.race([ended, announced])
+    await prepareState(target, async (store) => {
+      if (!(await isReady)) return
+      everyMinute(async () => {
+        const problem = await runSchedule(origin)
+        if (problem === undefined || isStopped) return
+        process.stderr.write(`Nothing was published at its time: ${problem}. Trying again in a minute.\n`)
+      })
+      await announce(store, origin)
+    })
     await ended
     if (server.exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
   } catch (error) {
     server.kill()
+    await ended
     if (!isStopped) throw error
   }
 }
