@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { createFit, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
-import { isJsonObject, readPath } from '../../../json.ts'
+import { isJsonObject, parseJson, readPath } from '../../../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
 import { describeValue } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
@@ -78,42 +78,78 @@ export function findTooMany(count: number): Defect[] {
 const maxLevels = 100
 /** The values of 50,000 plans. */
 const maxValues = 5_000_000
+/** More defects of names could fill the memory. */
+const maxNameDefects = 1000
 
-/** JSON.parse keeps the last of two members with the same name. */
 function readJson(text: string): { value?: unknown; defects: Defect[] } {
-  const expected = findExcess(text)
-  if (expected !== undefined) return { defects: [{ place: { kind: 'file' }, expected, found: 'more' }] }
+  const { excess, names } = scanJson(text)
+  if (excess !== undefined) return { defects: [{ place: { kind: 'file' }, expected: excess, found: 'more' }] }
   try {
-    return { value: JSON.parse(text), defects: [] }
+    const value: unknown = JSON.parse(text)
+    return { value, defects: names.map((path) => describeName(value, path)) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, ' ') : 'unreadable'
     return { defects: [{ place: { kind: 'file' }, expected: 'JSON', found: `an error: ${reason}` }] }
   }
 }
 
+type Path = readonly (string | number)[]
+
+function describeName(value: unknown, path: Path): Defect {
+  const [start, index, ...inPlan] = path
+  const isInPlan = start === 'plans' && typeof index === 'number'
+  const place: Place = isInPlan ? locatePlan(readPath(value, start, index), index) : { kind: 'file' }
+  const names = isInPlan ? inPlan : path
+  const join = (parts: Path) => (parts.length === 0 ? undefined : parts.join('.'))
+  const name = names.at(-1)
+  if (name === unsafeName) return findUnknownName({ ...place, field: join(names.slice(0, -1)) }, 'field', name, [])
+  return { place: { ...place, field: join(names) }, expected: 'one value', found: 'a second' }
+}
+
+/** The schema ignores it in amounts. */
+const unsafeName = '__proto__'
+
 /**
- * Measures a text before JSON.parse, which would take gigabytes for it.
- * @returns the limit that it exceeds.
+ * Reads a text before JSON.parse, which would take gigabytes for some texts, and keeps the last of several members with the same name.
+ * @returns the limit that the text exceeds; and the paths of repeated names, if it is JSON.
  */
-function findExcess(json: string): string | undefined {
-  let level = 0
+function scanJson(json: string): { excess?: string; names: Path[] } {
+  const names: Path[] = []
+  /** For each level: the names of an object, and where in the array or object the scan is. */
+  const levels: { known: Set<string> | undefined; at: string | number }[] = []
+  let level: (typeof levels)[number] | undefined
   let values = 0
-  let isInText = false
+  let isName = false
   for (let index = 0; index < json.length; index++) {
     const character = json[index]
-    if (isInText && character === '\\') index++
-    else if (character === '"') isInText = !isInText
-    else if (isInText) continue
-    else if (character === ',') values++
-    else if (character === '}' || character === ']') level--
-    else if (character === '{' || character === '[') {
-      level++
+    if (character === '"') {
+      const start = index++
+      while (index < json.length && json[index] !== '"') index += json[index] === '\\' ? 2 : 1
+      if (!isName || !level?.known) continue
+      const text = json.slice(start, index + 1)
+      const name = text.includes('\\') ? String(parseJson(text)) : text.slice(1, -1)
+      level.at = name
+      const isWrong = level.known.has(name) || name === unsafeName
+      if (isWrong && names.length < maxNameDefects) names.push(levels.map(({ at }) => at))
+      level.known.add(name)
+    } else if (character === ':') isName = false
+    else if (character === ',') {
       values++
+      isName = true
+      if (typeof level?.at === 'number') level.at++
+    } else if (character === '}' || character === ']') {
+      levels.pop()
+      level = levels.at(-1)
+    } else if (character === '{' || character === '[') {
+      values++
+      isName = character === '{'
+      level = isName ? { known: new Set(), at: '' } : { known: undefined, at: 0 }
+      levels.push(level)
     }
-    if (level > maxLevels) return `at most ${maxLevels} levels of arrays and objects`
-    if (values > maxValues) return `at most ${maxValues.toLocaleString('en')} values`
+    if (levels.length > maxLevels) return { excess: `at most ${maxLevels} levels of arrays and objects`, names }
+    if (values > maxValues) return { excess: `at most ${maxValues.toLocaleString('en')} values`, names }
   }
-  return undefined
+  return { names }
 }
 
 /** @param index from 0. */

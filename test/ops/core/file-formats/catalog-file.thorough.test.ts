@@ -50,6 +50,40 @@ test('names every defect of the file itself, before those of its plans', () => {
   ])
 })
 
+describe('a name', () => {
+  const text = JSON.stringify({
+    plans: [makePlan({ id: 7 }), makePlan({ about: '{"id":1,"id":2}, \\', identifier: 'b' })],
+  })
+  const second = 'expected one value; found a second.'
+  const unknown = 'expected the name of a field; found "__proto__".'
+  test.each([
+    ['{"plans":', '{"plans":[],"plans":', `The file: plans: ${second}`],
+    ['{"plans":', '{"catalog":"","catal\\u006fg":"","plans":', `The file: catalog: ${second}`],
+    ['"performance1":', '"performance1":31.9,"performance1":', `Plan "plan-7": performance1: ${second}`],
+    ['"identifier":"b"', '"identifier":"b","id":3', `Plan "b": id: ${second}`],
+    ['"performance1":', '"performance\\u0031":31.9,"performance1":', `Plan "plan-7": performance1: ${second}`],
+    ['"category":{', '"category":{"id":1,"id":1,', `Plan "plan-7": category.id: ${second}`],
+    ['Amounts":{', 'Amounts":{"KES":1,"KES":1,', `Plan "plan-7": minInvestableAmounts.KES: ${second}`],
+    ['Amounts":{', 'Amounts":{"__proto__":5,', `Plan "plan-7": minInvestableAmounts: ${unknown}`],
+    ['"category":{', '"category":{"__proto__":5,', `Plan "plan-7": category: ${unknown}`],
+    ['"identifier":"b"', '"identifier":"b","__proto__":{"id":3}', `Plan "b": ${unknown}`],
+  ])('is refused when it is repeated, or is that of no field: %s in %s', (before, after, defect) => {
+    expect(printDefects(parseCatalog(text))).toEqual([])
+    expect(printDefects(parseCatalog(text.replace(before, after)))).toContain(defect)
+  })
+
+  test('is accepted once in each object, whatever it is', () => {
+    const names = fc
+      .dictionary(fc.string(), fc.jsonValue())
+      .map((object) => JSON.stringify({ plans: [object, object] }))
+    fc.assert(
+      fc.property(names, (json) => {
+        expect(printDefects(parseCatalog(json)).filter((line) => line.includes(second))).toEqual([])
+      }),
+    )
+  })
+})
+
 test('refuses any text that is not a catalog', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
