@@ -82,19 +82,23 @@ export type Refusal = Exclude<Rebase, Rebased> | { kind: 'overtaken' }
 
 /**
  * Compares a publication with the catalog, then publishes it. Does so again when others published in between.
- * @param publishOnce calls `publish`. @returns its result, or why the publication was not published.
+ * @param publishOnce calls `publish`. @param known how it compared just before.
+ * @returns the result of `publishOnce`, or why the publication was not published.
  */
 export async function publishCompared<Result>(
   db: Database,
   { publicationId, actor }: Decision,
   mode: PublishMode,
   publishOnce: (compared: Rebased) => Promise<Result | undefined>,
+  known?: Rebased,
 ): Promise<{ kind: 'published'; result: Result } | Refusal> {
+  const compare = () => rebase(db, publicationId, isReady(mode, actor))
+  let compared: Rebase = known ?? (await compare())
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const compared = await rebase(db, publicationId, isReady(mode, actor))
     if (compared.kind !== 'fits') return compared
     const result = await publishOnce(compared)
     if (result !== undefined) return { kind: 'published', result }
+    compared = await compare()
   }
   return { kind: 'overtaken' }
 }

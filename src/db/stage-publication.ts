@@ -111,7 +111,7 @@ function insertVersions(
 }
 
 /** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
-const maxCharactersPerParameter = 500_000
+const maxCharactersPerParameter = 600_000
 
 /** Joins JSON texts to JSON arrays of at most about `maxCharactersPerParameter` characters. */
 function chunk(items: readonly string[]): string[] {

@@ -19,25 +19,34 @@ export interface Pending {
   /** By the ID of the publication. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
   plans: Plans
+  /** Whether these are all plans that the publications change. */
+  isWhole: boolean
   /** The revision of the catalog. */
   revision: number
 }
 
-/** @param planIds of plans that are read as well. */
+interface PendingChoice {
+  /** Plans that are read as well. */
+  planIds?: readonly number[]
+  /** Whether the changes of other plans are left out. */
+  isOnly?: boolean
+}
+
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
-  planIds: readonly number[] = [],
+  { planIds = [], isOnly = false }: PendingChoice = {},
 ): Promise<Pending> {
-  if (rows.length + planIds.length === 0) return { db, rows, changesById: new Map(), plans: new Map(), revision: 0 }
+  const none = { db, rows, changesById: new Map(), plans: new Map(), isWhole: true, revision: 0 }
+  if (rows.length + planIds.length === 0) return none
   const { revision } = await selectCatalogOrigin(db)
   const rowIds = rows.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, rowIds)
+  const changesById = await selectChangesOf(db, rowIds, isOnly ? planIds : undefined)
   const ids = new Set([...planIds, ...[...changesById.values()].flat().map(({ planId }) => planId)])
   const plans = new Map<number, CatalogPlan | null>([...ids].map((id) => [id, null]))
   for (const plan of await selectPlansById(db, [...ids])) plans.set(plan.id, plan)
   const ordered = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
-  return { db, rows: ordered, changesById, plans, revision }
+  return { db, rows: ordered, changesById, plans, isWhole: !isOnly, revision }
 }
 
 /** What a publication will do. */
@@ -88,7 +97,7 @@ function listChangedFields({ before, after }: PlanChange): string[] {
 }
 
 async function compare(
-  { db, changesById, revision }: Pending,
+  { db, changesById, isWhole, revision }: Pending,
   { id, baseRevision, planCount }: PublicationRow,
   plans: Plans,
 ): Promise<Foreseen> {
@@ -98,7 +107,7 @@ async function compare(
     const current = plans.get(planId) ?? null
     return { planId, before: current, after: fit.add({ base, own: after, current }) }
   })
-  if (own.size !== planCount) return { misfit: { kind: 'incomplete' }, changes }
+  if (isWhole && own.size !== planCount) return { misfit: { kind: 'incomplete' }, changes }
   if (baseRevision > revision) return { misfit: { kind: 'restored' }, changes }
   fit.addOthers([...plans].flatMap(([planId, plan]) => (own.has(planId) ? [] : (plan ?? []))))
   fit.addOthers(await selectSharing(db, fit.listNewClaims(), [...plans.keys()]))

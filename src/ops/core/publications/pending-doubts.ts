@@ -16,12 +16,13 @@ export async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  const changedIds = changes.map(({ planId }) => planId)
-  // Otherwise, a publication of other plans is not concerned.
-  const planIds = changes.some(changesShared) ? undefined : changedIds
-  const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
+  const planIds = changes.map(({ planId }) => planId)
+  // Otherwise, it does not concern what pending publications make of other plans.
+  const isOnly = !changes.some(changesShared)
+  const filter = { planIds: isOnly ? planIds : undefined, states: pendingStates }
+  const rows = (await selectPublications(db, filter)).filter(({ id }) => id !== ownId)
   if (rows.length === 0) return []
-  const pending = await readPending(db, rows, changedIds)
+  const pending = await readPending(db, rows, { planIds, isOnly })
   const [without, after] = [await foresee(pending), await foresee(pending, changes)]
   return pending.rows.flatMap((row) => {
     const next = after.byId.get(row.id)

@@ -73,10 +73,10 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
 export async function foreseePlans(
   { db }: Store,
   untilSeconds: number,
-  planIds?: readonly number[],
+  planIds: readonly number[] = [],
 ): Promise<Forecast['plans']> {
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  return (await foresee(await readPending(db, due, planIds))).plans
+  return (await foresee(await readPending(db, due, { planIds }))).plans
 }
 
 export function isPending({ state }: PublicationRow): boolean {

@@ -13,6 +13,7 @@ import {
   type Decision,
   type PublishMode,
 } from '../../../db/publish.ts'
+import type { Rebased } from '../../../db/rebase.ts'
 import { openStates } from '../../../db/schema.ts'
 import { stagePublication } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
@@ -56,10 +57,10 @@ export async function publishProposal(
   }
   const id = await stagePublication(store.db, publication, changes)
   store.db.hear?.('Publishing')
-  if (needsApproval) return { kind: 'made', publication: await release(store, id, 'waiting') }
-  if (dueAt !== null) return { kind: 'made', publication: await release(store, id, 'scheduled') }
-  const row = await publishNow(store, id, attribution)
-  if (row !== 'merged') return { kind: 'made', publication: checkAlive(store.target, row) }
+  if (needsApproval) return { kind: 'made', publication: await release(store, { id, dueAt, state: 'waiting' }) }
+  if (dueAt !== null) return { kind: 'made', publication: await release(store, { id, dueAt, state: 'scheduled' }) }
+  const outcome = await publishNow(store, id, baseRevision, attribution)
+  if (outcome !== 'merged') return { kind: 'made', publication: { id, state: 'published', dueAt } }
   const { conflicts, ...merged } = await mergeWithNow(store, changes)
   if (conflicts.length > 0) throw makeConflictError(`others changed ${nameConflicts(conflicts)} at the same time`)
   return { kind: 'outdated', change: { ...proposal, ...merged } }
@@ -89,21 +90,31 @@ export async function publishChange(
 const isReleased = () => true
 
 /** Lets a staged publication wait. */
-async function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<Publication> {
-  const row = await settle(store, id, () => releasePublication(store.db, id, state), isReleased)
-  if (row === undefined) throw makeAbandonedError()
-  return checkAlive(store.target, row)
+async function release(
+  store: Store,
+  { id, dueAt, state }: Publication & { state: 'waiting' | 'scheduled' },
+): Promise<Publication> {
+  const made = await settle(store, id, () => releasePublication(store.db, id, state), isReleased)
+  if (made === undefined) throw makeAbandonedError()
+  return made === 'made' ? { id, state, dueAt } : checkAlive(store.target, made)
 }
 
 /**
- * @returns `merged` when others changed its plans, so that it is not what its author confirmed.
+ * @param baseRevision the revision that it was compared with just before.
+ * @returns `merged` when others changed its plans since, so that it is not what its author confirmed.
  * @throws UserError when it does not fit any more.
  */
-async function publishNow(store: Store, id: number, { actor }: Attribution): Promise<PublicationRow | 'merged'> {
-  const decision = { publicationId: id, actor, note: null }
-  const outcome = await publishCompared(store.db, decision, 'now', async (compared) =>
-    compared.isMerged ? 'merged' : settlePublish(store, decision, 'now', compared, isReleased),
-  )
+async function publishNow(
+  store: Store,
+  publicationId: number,
+  baseRevision: number,
+  { actor }: Attribution,
+): Promise<'published' | 'merged'> {
+  const decision = { publicationId, actor, note: null }
+  const known = { kind: 'fits', baseRevision, comparedRevision: baseRevision, isMerged: false } as const
+  const publishOnce = async (compared: Rebased) =>
+    compared.isMerged ? 'merged' : (await settlePublish(store, decision, 'now', compared, isReleased)) && 'published'
+  const outcome = await publishCompared(store.db, decision, 'now', publishOnce, known)
   switch (outcome.kind) {
     case 'published':
       return outcome.result
@@ -128,39 +139,40 @@ function makeAbandonedError(): UserError {
   ])
 }
 
+/** What became of a change of the state: the row as it is now, if the answer was lost; undefined when nothing was changed. */
+type Settled = 'made' | PublicationRow | undefined
+
 /**
  * Changes the state of a publication once, also when an answer is lost.
  * @param attempt returns whether it changed it: false also for the repetition after a lost answer.
  * @param isDone whether it was changed so, by what it is now: others may have changed it since.
- * @returns it as it is now; undefined when it was not changed.
  */
 async function settle(
   { changes, db }: Store,
   publicationId: number,
   attempt: () => Promise<boolean>,
   isDone: (row: PublicationRow) => boolean,
-): Promise<PublicationRow | undefined> {
-  const made = await makeTrackedChange<true | PublicationRow>(
+): Promise<Settled> {
+  const made = await makeTrackedChange<'made' | PublicationRow>(
     changes,
-    async () => (await attempt()) || undefined,
+    async () => ((await attempt()) ? 'made' : undefined),
     async () => {
       const row = await selectPublication(db, publicationId)
       return row && isDone(row) ? row : undefined
     },
   )
-  if (made === undefined) return undefined
-  await markSuperseded(db)
-  return made === true ? selectPublication(db, publicationId) : made
+  if (made !== undefined) await markSuperseded(db)
+  return made
 }
 
-/** Publishes a publication that was compared with the catalog. @returns as `settle` does. */
+/** Publishes a publication that was compared with the catalog. */
 function settlePublish(
   store: Store,
   decision: Decision,
   mode: PublishMode,
-  compared: Parameters<typeof publish>[3],
+  compared: Rebased,
   isDone: (row: PublicationRow) => boolean,
-): Promise<PublicationRow | undefined> {
+): Promise<Settled> {
   const attempt = async () => (await publish(store.db, decision, mode, compared)) !== undefined
   return settle(store, decision.publicationId, attempt, isDone)
 }
@@ -206,14 +218,14 @@ export async function approvePublication(
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // Its time may come meanwhile.
-  const row = (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision))
-  if (row === undefined) {
-    const current = await findPublication(store, publicationId)
+  const made = (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision))
+  const current = made === undefined || made === 'made' ? await findPublication(store, publicationId) : made
+  if (made === undefined) {
     if (current.state === 'waiting') throw new UserError([somebodyElse, nothingChanged])
     throw makeStateError(store, current, notWaiting)
   }
-  checkAlive(store.target, row)
-  return row
+  checkAlive(store.target, current)
+  return current
 }
 
 /** @throws UserError when it does not wait for approval, or is by the same operator. */
@@ -229,13 +241,13 @@ const notWaiting = 'does not wait for approval'
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
 /** @returns undefined when it was not approved, such as when it is due. */
-function approveLater(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
+function approveLater(store: Store, decision: Decision): Promise<Settled> {
   const attempt = () => approveForLater(store.db, decision)
   return settle(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
 }
 
 /** @returns undefined when it was not approved and has no conflict. */
-async function approveNow(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
+async function approveNow(store: Store, decision: Decision): Promise<Settled> {
   const { publicationId, actor } = decision
   const outcome = await publishCompared(store.db, decision, 'approve', (compared) =>
     settlePublish(store, decision, 'approve', compared, isApprovedBy(actor)),
@@ -261,9 +273,11 @@ export async function cancelPublication(
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const row = await settle(store, publicationId, cancel, isCancelled)
-  if (row === undefined) throw makeStateError(store, await findPublication(store, publicationId), problem)
-  return row
+  const made = await settle(store, publicationId, cancel, isCancelled)
+  if (made !== undefined && made !== 'made') return made
+  const current = await findPublication(store, publicationId)
+  if (made === undefined) throw makeStateError(store, current, problem)
+  return current
 }
 
 /** Whether somebody may still publish it, make it again or cancel it. */
@@ -294,9 +308,8 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const none = { needsApproval: false, dueAt: null, undoneId: null, redoneId: null, warnings: [] }
   const id = await stagePublication(store.db, { ...attribution, ...none, baseRevision }, [])
-  const row = await publishNow(store, id, attribution)
-  if (row === 'merged') throw new Error('a publication without plans was merged')
-  return row
+  await publishNow(store, id, baseRevision, attribution)
+  return findPublication(store, id)
 }
 
 /** `1 plan`, `2 plans` */

@@ -18,7 +18,7 @@ beforeAll(async () => {
   const copy = `
     with recursive ids (id) as (select 3 union all select id + 1 from ids where id < 11000)
     insert into plan_versions
-    select 1, id, json_set(document, '$.id', id, '$.identifier', 'plan-' || id), viewable_in, 0
+    select 1, base_revision, id, json_set(document, '$.id', id, '$.identifier', 'plan-' || id), viewable_in, hash, 0
     from plan_versions, ids where plan_id = 1`
   await DB.prepare(copy).bind().run()
 })
