@@ -16,7 +16,7 @@ export const clientSecretPattern = 'pcs_[0-9A-Za-z]{36}'
 /** The digits of base 62. */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const clientIdLength = 16
-const secretPrefix = 'pcs_'
+export const secretPrefix = 'pcs_'
 const secretRandomLength = 30
 const checksumLength = 6
 const saltBytes = 16

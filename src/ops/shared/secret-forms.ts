@@ -1,11 +1,11 @@
 // Finds secrets in a text by their form alone.
-import { clientSecretPattern, isClientSecret } from '../../crypto/client-secret.ts'
+import { isClientSecret, secretPrefix } from '../../crypto/client-secret.ts'
 
 /**
  * `key-name`: only the name of a signing key, which is no secret. `possible-key`: 43 characters of Base64url, as a signing key
- * has, without its name.
+ * has, without its name. `cut-secret`: the beginning of a client secret, or a mistyped one.
  */
-export type SecretKind = 'signing-key' | 'key-name' | 'secret' | 'token' | 'possible-key'
+export type SecretKind = 'signing-key' | 'key-name' | 'secret' | 'cut-secret' | 'token' | 'possible-key'
 
 export interface FoundSecret {
   kind: SecretKind
@@ -15,8 +15,8 @@ export interface FoundSecret {
   text: string
 }
 
-const base64 = /[A-Za-z0-9+/]{40,}/g
-const clientSecret = new RegExp(clientSecretPattern, 'g')
+/** Also the alphabet of URLs. */
+const base64 = /[\w+/-]{40,}/g
 const token = /\beyJ[\w-]+\.(eyJ[\w-]+)(?:\.[\w-]*)?/g
 /** The name of a signing key, and its value as in .dev.vars, in JSON, or in JSON within a string. */
 const key = /JWT_KEY_(\d{10})(?!\d)(?:\W{1,8}([\w-]{43,}))?/g
@@ -24,23 +24,77 @@ const url = /\bhttps?:\/\/\S+/g
 /** The lookarounds exclude parts of tokens, hashes, paths and longer texts. */
 const keyValue = /(?<![\w\-+/.$])[\w-]{43}(?![\w\-+/=])/g
 
-/** Finds each secret once, also in Base64 and form-encoded, in the order of its lines. */
+/** Finds each secret once, also in Base64, in the order of its lines. */
 export function findSecrets(text: string): FoundSecret[] {
+  const others = text.split('\n').flatMap((content, index) => {
+    const readable = `${content} ${content.replaceAll(base64, decode)}`.replaceAll(/%5f/gi, '_')
+    return findInLine(readable).map(([kind, value]): FoundSecret => ({ kind, line: index + 1, text: value }))
+  })
   const found = new Map<string, FoundSecret>()
-  for (const [index, content] of text.split('\n').entries()) {
-    const decoded = content.replaceAll(base64, decode)
-    const readable = `${content} ${decoded}`.replaceAll(/%5f/gi, '_')
-    for (const [kind, value] of findInLine(readable)) {
-      const name = `${kind} ${value}`
-      if (!found.has(name)) found.set(name, { kind, line: index + 1, text: value })
-    }
+  for (const one of [...findClientSecrets(text), ...others].toSorted((a, b) => a.line - b.line)) {
+    const name = `${one.kind} ${one.text}`
+    if (!found.has(name)) found.set(name, one)
   }
   return [...found.values()].filter(({ kind, text: kid }) => kind !== 'key-name' || !found.has(`signing-key ${kid}`))
 }
 
-/** A lone character at the end of a part of Base64 has no byte. */
 function decode(encoded: string): string {
-  return atob(encoded.length % 4 === 1 ? encoded.slice(0, -1) : encoded)
+  const text = encoded.replaceAll('-', '+').replaceAll('_', '/')
+  // A lone character at the end of a part of Base64 has no byte.
+  return atob(text.length % 4 === 1 ? text.slice(0, -1) : text)
+}
+
+/** Separates texts in Base64, which may be too long for a regular expression. */
+const notBase64 = /([^\w+/-]+)/
+/** A whole client secret, or its beginning: the next one may begin before the longest match ends. */
+const clientSecret = new RegExp(`${secretPrefix}(?=([0-9A-Za-z]{1,36}))`, 'g')
+/** Base64 within Base64 is the most that programs make. */
+const maxDecodings = 2
+
+/**
+ * Finds client secrets also where a program broke, escaped or encoded them: a terminal, Markdown, HTML, JSON, e-mail. Their checksum
+ * tells them from other texts, so the lines are joined.
+ */
+function findClientSecrets(text: string, decodings = 0): FoundSecret[] {
+  const lines = text.split('\n').map(stripEscapes)
+  const joined = lines.join('')
+  let length = 0
+  const ends = lines.map((line) => (length += line.length))
+  const findLine = (index: number) => ends.findIndex((end) => index < end) + 1
+  const found = [...joined.matchAll(clientSecret)].map(({ 1: rest, index }): FoundSecret => {
+    const one = `${secretPrefix}${rest}`
+    return { kind: isClientSecret(one) ? 'secret' : 'cut-secret', line: findLine(index), text: one }
+  })
+  if (decodings === maxDecodings) return found
+  let index = 0
+  for (const [number, part] of joined.split(notBase64).entries()) {
+    // Where the Base64 begins is not known: a word, or an earlier line, may stand before it.
+    const encoded = number % 2 === 1 || part.length < 40 ? [] : [0, 1, 2, 3].map((start) => decode(part.slice(start)))
+    for (const one of encoded.flatMap((inner) => findClientSecrets(inner, decodings + 1))) {
+      found.push({ ...one, line: findLine(index) })
+    }
+    index += part.length
+  }
+  return found
+}
+
+const decimalCharacter = /&(?:amp;)*#(\d{1,6});/g
+/** `=5F` of e-mail is no beginning of a text in Base64: those begin with a letter. */
+const hexCharacter =
+  /(?:&(?:amp;)*#x|\\u\{)([\da-f]{1,5})[;}]|\\u([\da-f]{4})|(?:%(?:25)*|\\x)([\da-f]{2})|=([2-7][\da-f])/gi
+/** Escaped line breaks, what e-mail and tables add at a line break, tags that break a line, colors of a terminal, invisible characters. */
+const noise =
+  /(?:\\[nrt] *)+|^[\s>|]+|=$|<w?br ?\/?>|\p{Cc}\[[\d;]*[a-z]|[\\\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/giu
+
+/** @param line without its line feed. */
+function stripEscapes(line: string): string {
+  return line
+    .trim()
+    .replaceAll(decimalCharacter, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replaceAll(hexCharacter, (_, ...codes: string[]) =>
+      String.fromCodePoint(Number.parseInt(codes.find(Boolean) ?? '', 16)),
+    )
+    .replaceAll(noise, '')
 }
 
 function findInLine(content: string): [SecretKind, string][] {
@@ -48,7 +102,6 @@ function findInLine(content: string): [SecretKind, string][] {
   const rest = content.replaceAll(token, ' ').replaceAll(key, ' ').replaceAll(url, ' ')
   return [
     ...find(key).map(([, kid = '', value]): [SecretKind, string] => [value ? 'signing-key' : 'key-name', kid]),
-    ...find(clientSecret).flatMap(([one]): [SecretKind, string][] => (isClientSecret(one) ? [['secret', one]] : [])),
     ...find(token).map(([, payload = '']): [SecretKind, string] => ['token', payload]),
     ...find(keyValue, rest).flatMap(([one]): [SecretKind, string][] => (isMixed(one) ? [['possible-key', one]] : [])),
   ]

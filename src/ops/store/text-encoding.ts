@@ -15,7 +15,8 @@ export function decodeText(bytes: Uint8Array): string {
 
 /** Decodes what a shell wrote into a file. Bytes that are not text become U+FFFD. */
 export function decodeLeniently(bytes: Uint8Array): string {
-  return new TextDecoder(detectEncoding(bytes)).decode(bytes)
+  // Without a byte order mark, UTF-16 has a NUL beside each ASCII character.
+  return new TextDecoder(detectEncoding(bytes)).decode(bytes).replaceAll('\0', '')
 }
 
 function detectEncoding(bytes: Uint8Array): string {

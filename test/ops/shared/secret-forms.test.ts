@@ -51,6 +51,65 @@ test('a secret is found in Base64 behind its name', () => {
   expect(findSecrets(`AUTH=${btoa(`x:${clientSecret}`)}`)).toEqual([{ kind: 'secret', line: 1, text: clientSecret }])
 })
 
+/** In Base64 lines, as `openssl base64` (64) and `base64` (76) make them. */
+const wrap = (text: string, width: number, lineBreak = '\n') =>
+  btoa(text).replaceAll(new RegExp(`.{${width}}`, 'g'), (line) => `${line}${lineBreak}`)
+const environment = `SHORT_NAME=demo\nCLIENT_ID=aaaaaaaaaaaaaaaa\nCLIENT_SECRET=${clientSecret}\n`
+const cutAt = (index: number, between: string) => clientSecret.slice(0, index) + between + clientSecret.slice(index)
+const withMark = (mark: string) => clientSecret.replace('_', mark)
+const utf16 = (text: string) => text.replaceAll(/./gs, (one) => `${one}\0`)
+
+test.each([
+  wrap(environment, 64),
+  wrap(environment, 76, '\r\n'),
+  `data:\n    ${wrap(environment, 64, '\n    ')}`,
+  `> Secret\n> ${wrap(environment, 76, '\n> ')}`,
+  JSON.stringify({ data: wrap(environment, 64) }),
+  btoa(btoa(`aaaaaaaaaaaaaaaa:${clientSecret}`)),
+  wrap(wrap(environment, 76), 76),
+  `https://example.com/callback/${btoa(environment)}`,
+  btoa(`??>?${environment}`).replaceAll('+', '-').replaceAll('/', '_'),
+  btoa(utf16(environment)),
+  encodeURIComponent(wrap(environment, 64)),
+  withMark('\\_'),
+  withMark('&#95;'),
+  withMark('&amp;#x5F;'),
+  withMark('\\u005f'),
+  withMark('\\\\u005F'),
+  withMark('\\u{5f}'),
+  withMark('\\x5f'),
+  withMark('%255F'),
+  withMark('=5F'),
+  cutAt(19, '\n'),
+  cutAt(19, '\r\n  '),
+  cutAt(3, '\\\n'),
+  cutAt(30, '=\r\n'),
+  cutAt(30, '\n> '),
+  cutAt(10, '\u200b'),
+  cutAt(10, '&#8203;'),
+  cutAt(10, '\\u200b'),
+  cutAt(10, '\u00ad\ufeff\u2060'),
+  cutAt(4, '\u001b[01;31m\u001b[K'),
+  cutAt(20, '<wbr>'),
+  `${clientSecret.slice(0, 9)}\n${clientSecret}`,
+  utf16(clientSecret),
+])('a client secret is found whatever a program made of it: %j', (text) => {
+  expect(findSecrets(text).filter(({ kind }) => kind === 'secret')).toMatchObject([{ text: clientSecret }])
+})
+
+test('a secret that is broken has the line where it begins', () => {
+  expect(findSecrets(`a\n\nb ${cutAt(9, '\n')}\n`)).toEqual([{ kind: 'secret', line: 3, text: clientSecret }])
+  expect(findSecrets(`a: \n${wrap(environment, 64)}`)).toEqual([{ kind: 'secret', line: 2, text: clientSecret }])
+})
+
+test.each([
+  [`x\n${clientSecret.slice(0, 39)}`, 2],
+  [`${clientSecret.slice(0, 12)}…`, 1],
+  [clientSecret.slice(0, 39) + (clientSecret.endsWith('x') ? 'y' : 'x'), 1],
+])('a part of a client secret, or a mistyped one, is found: %j', (text, line) => {
+  expect(findSecrets(text)).toMatchObject([{ kind: 'cut-secret', line }])
+})
+
 test('each secret is found once, with its first line', () => {
   const text = `a\n${clientSecret} ${token}\nAUTH=${btoa(`x:${clientSecret}`)}\n${token}\n${value}\r\n${value}\r\n`
   expect(findSecrets(text)).toEqual([

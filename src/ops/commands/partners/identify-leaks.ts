@@ -7,6 +7,7 @@ import {
   findTokenOwner,
   readOwners,
   type Leak,
+  type Leaks,
   type Owned,
   type Owners,
 } from '../../core/partners/secret-owner.ts'
@@ -15,6 +16,8 @@ import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import { readQuickly } from '../frame/read-quickly.ts'
 import type { Output, Run } from '../frame/run.ts'
+
+const form = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
 
 /** Each client secret costs a derivation for each live one. */
 const maxLeaks = 10
@@ -37,7 +40,12 @@ interface LeakReport {
  * @throws UserError when there is none, and, after it printed what it knows, when something could not be read.
  */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
-  const found = findLeaks(text)
+  const { leaks: found, lines } = findLeaks(text)
+  const hints = describeLines(lines)
+  run.warn(...hints)
+  if (found.length === 0 && hints.length === 0)
+    throw new UserError(`This is no secret, token or signing key of this service: ${form}.`)
+  if (found.length === 0) return { data: [], text: '', findings: 'The text has no other secret, token or signing key.' }
   const leaks = found.slice(0, maxLeaks)
   const problems: string[] = []
   const readIf = async <T>(kinds: Leak['kind'][], read: () => Promise<T>): Promise<T | undefined> => {
@@ -71,10 +79,26 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     throw new UserError([...problems, 'Not everything could be read: run this again later.'])
   }
   const where = target.remote ? `[env.${target.env}]` : 'the local state'
-  const none = leaks.some(({ kind }) => kind === 'possible-key')
-    ? 'What may be a signing key can’t be compared with those in use: nobody can read them.'
-    : `No live secret, token or key of ${where} matches: it has ended, or is of another environment.`
+  const none = `No live secret, token or key of ${where} matches: it has ended, or is of another environment.`
   return { ...output, findings: answers.some(({ isFound }) => isFound) ? undefined : none }
+}
+
+function nameLines(numbers: number[]): string {
+  const rest = numbers.length > maxLeaks ? ` and ${numbers.length - maxLeaks} more` : ''
+  return `${numbers.length === 1 ? 'Line' : 'Lines'} ${numbers.slice(0, maxLeaks).join(', ')}${rest}`
+}
+
+/** What nobody can look up. */
+function describeLines(lines: Leaks['lines']): string[] {
+  const { 'cut-secret': cut, 'possible-key': possible } = lines
+  return [
+    ...(cut.length > 0
+      ? [`${nameLines(cut)} may hold a part of a client secret, or a mistyped one: copy all of it; ${form}.`]
+      : []),
+    ...(possible.length > 0
+      ? [`${nameLines(possible)} may hold a signing key, which can't be compared: see "A signing key leaked".`]
+      : []),
+  ]
 }
 
 async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
@@ -90,15 +114,11 @@ async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
     }
     case 'token':
       return describeToken(leak, known)
-    case 'possible-key':
-      return { isFound: false, fields: { line, kind, state: mayBeKey } }
   }
 }
 
 const notKnown = 'not known'
 const noMatch = 'no live one matches'
-/** Cloudflare never returns the value of a key. */
-const mayBeKey = 'may be a signing key: see "A signing key leaked" in src/worker/ONCALL.md'
 
 function describeKey(
   { line, kind, kid }: { line: number; kind: 'signing-key' | 'key-name'; kid: string },

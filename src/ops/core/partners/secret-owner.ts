@@ -8,7 +8,6 @@ import { isJsonObject, parseJson } from '../../../json.ts'
 import type { Store } from '../../store/store.ts'
 import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
 import { findSecrets, type FoundSecret } from '../../shared/secret-forms.ts'
-import { UserError } from '../../shared/user-error.ts'
 
 /** A token is what it says of itself: its signature is not checked. */
 export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
@@ -19,7 +18,7 @@ export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
 }
 
 export type Leak = Omit<FoundSecret, 'kind'> &
-  ({ kind: 'token'; claims: TokenClaims } | { kind: Exclude<FoundSecret['kind'], 'token'> })
+  ({ kind: 'token'; claims: TokenClaims } | { kind: 'signing-key' | 'secret' | 'key-name' })
 
 /** Whose a secret or a token is. */
 export interface Owned extends LiveSecret {
@@ -28,17 +27,23 @@ export interface Owned extends LiveSecret {
   state: string
 }
 
-const order: readonly FoundSecret['kind'][] = ['signing-key', 'secret', 'token', 'key-name', 'possible-key']
+const order: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-name']
 
-/**
- * Finds what may be of this service in a text, the worst first. Of the tokens of a client, takes the last one.
- * @throws UserError when there is nothing.
- */
-export function findLeaks(text: string): Leak[] {
+/** What was found in a text, the worst first. */
+export interface Leaks {
+  leaks: Leak[]
+  /** The numbers of the lines with something that can't be compared with what the service has. */
+  lines: Record<'cut-secret' | 'possible-key', number[]>
+}
+
+/** Finds what may be of this service in a text. Of the tokens of a client, takes the last one. */
+export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
+  const lines: Leaks['lines'] = { 'cut-secret': [], 'possible-key': [] }
   const tokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
   for (const { kind, ...found } of findSecrets(text)) {
-    if (kind !== 'token') leaks.push({ kind, ...found })
+    if (kind === 'cut-secret' || kind === 'possible-key') lines[kind].push(found.line)
+    else if (kind !== 'token') leaks.push({ kind, ...found })
     else {
       const claims = readToken(found.text)
       const earlier = claims && tokens.get(claims.clientId)
@@ -48,10 +53,7 @@ export function findLeaks(text: string): Leak[] {
     }
   }
   leaks.push(...tokens.values())
-  if (leaks.length > 0) return leaks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
-  throw new UserError(
-    'This is no secret, token or signing key of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
-  )
+  return { leaks: leaks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)), lines }
 }
 
 /** @returns undefined for the token of another service. */

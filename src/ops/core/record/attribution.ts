@@ -24,8 +24,8 @@ const secretNames = {
  */
 export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
-    // The name of a key is no secret.
-    if (kind === 'key-name') continue
+    // The name of a key is no secret, and a note may say how secrets begin.
+    if (kind === 'key-name' || kind === 'cut-secret') continue
     throw new UserError(
       `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,
     )

@@ -145,9 +145,11 @@ describe('partner identify', () => {
       `\ufeff${secret}\r\n`,
       Buffer.from(`\ufeff${secret}\r\n`, 'utf16le'),
       Buffer.concat([Buffer.of(0xff, 0xe9, 0x80), Buffer.from(secret)]),
-      `# pcs_${'a'.repeat(36)}\nexport ACME_${secret}_OLD && curl -d 'client_secret%3D${secret}'\n`,
+      `export ACME_${secret}_OLD && curl -d 'client_secret%3D${secret}'\n`,
       `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret}`)}`,
       `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret.replace('_', '%5F')}`)}`,
+      Buffer.from(`CLIENT_SECRET=${secret}\n`, 'utf16le'),
+      Buffer.from(`CLIENT_SECRET=${secret}\n`, 'utf16le').swap16(),
       `${secret} Bearer eyJhbGciOiJIUzI1NiJ9.eyJwIjoxfQ.abc-_`,
     ]
     for (const text of texts) {
@@ -189,13 +191,14 @@ describe('partner identify', () => {
     const noStore = () => Promise.reject(new Error('the store is not needed'))
     const run = async (stdin: string) => {
       const overrides = { openSecrets, withStore: noStore }
-      const { code, stdout } = await runCommand(['partner', 'identify', '--json'], overrides, { stdin })
-      expect(stdout).not.toContain(value)
-      return { code, answers: JSON.parse(stdout) as unknown }
+      const { code, stdout, stderr } = await runCommand(['partner', 'identify', '--json'], overrides, { stdin })
+      expect(stdout + stderr).not.toContain(value)
+      const [hint = ''] = stderr.split('\n')
+      return { code, answers: JSON.parse(stdout) as unknown, hint }
     }
     const drop = (one: string) => `npm run -s ops -- keys drop ${one} --leaked`
     const inUse = { line: 1, kind: 'signing-key', state: 'in use: it verifies', kid, ifItLeaked: drop(kid) }
-    const possible = { line: 3, kind: 'possible-key', state: expect.stringMatching(/^may be a signing key: /) }
+    const hint = `Line 3 may hold a signing key, which can't be compared: see "A signing key leaked".`
     expect(await run(text)).toEqual({
       code: 0,
       answers: [
@@ -208,10 +211,12 @@ describe('partner identify', () => {
           kid: mentioned,
           ifItLeaked: drop(mentioned),
         },
-        possible,
       ],
+      hint,
     })
-    expect(await run(`\n\n${value}`)).toEqual({ code: 3, answers: [possible] })
+    expect(await run(`\n\n${value}`)).toEqual({ code: 3, answers: [], hint })
+    const many = Array.from({ length: 12 }, () => `aB${generateKey().slice(2)}`).join('\n')
+    expect((await run(many)).hint).toMatch(/^Lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more may hold a signing key, /)
   })
 
   test('in an outage prints the partner that a token names, and the key, and then fails', async () => {
@@ -257,20 +262,30 @@ describe('partner identify', () => {
     })
   })
 
-  test.each([
-    'pcs_ExampleOnlyNotASecretOfAnybody4Bi5Y4',
-    'CLIENT_SECRET=x',
-    'eyJhbGciOiJ9.eyJwIjoxfQ.x',
-    'eyJh.eyJh.x',
-  ])('says at once that %j is none, and does not print it', async (text) => {
-    const noStore = () => Promise.reject(new Error('the store is not needed'))
-    const { code, stderr } = await runCommand(['partner', 'identify'], { withStore: noStore }, { stdin: text })
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringMatching(/^This is no secret, token or signing key of this service: /),
-    })
-    expect(stderr).not.toContain(text)
+  test('names the line of a secret that is cut or mistyped, also beside a whole one', async () => {
+    const secret = await createSecret('acme')
+    const cut = `\n${secret.slice(0, -1)}`
+    const hint = /^Line 2 may hold a part of a client secret, or a mistyped one: copy all of it; /
+    const [alone, beside] = [await identify(cut), await identify(`${secret}${cut}`)]
+    expect([alone, beside]).toMatchObject([
+      { code: 3, stderr: expect.stringMatching(hint) },
+      { code: 0, stdout: expect.stringMatching(/\nshortName {3}acme\n/), stderr: expect.stringMatching(hint) },
+    ])
+    expect(alone.stderr + beside.stderr).not.toContain(secret.slice(4, 20))
   })
+
+  test.each(['pcs_…', 'CLIENT_SECRET=x', 'eyJhbGciOiJ9.eyJwIjoxfQ.x', 'eyJh.eyJh.x'])(
+    'says at once that %j is none, and does not print it',
+    async (text) => {
+      const noStore = () => Promise.reject(new Error('the store is not needed'))
+      const { code, stderr } = await runCommand(['partner', 'identify'], { withStore: noStore }, { stdin: text })
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(/^This is no secret, token or signing key of this service: /),
+      })
+      expect(stderr).not.toContain(text)
+    },
+  )
 
   test.each([
     ['', false],

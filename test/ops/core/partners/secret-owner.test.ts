@@ -16,7 +16,7 @@ beforeEach(emptyStores)
 const { create, find, change, rotate } = createChanges(store, operator)
 const nowSeconds = Math.floor(Date.now() / 1000)
 const identify = async (text: string) => {
-  const [leak] = findLeaks(text)
+  const [leak] = findLeaks(text).leaks
   const owners = await readOwners(store)
   const owned =
     leak?.kind === 'token'
@@ -29,7 +29,7 @@ test.each(['', '\n', '\n\n'])('a secret is found in Base64 behind an equals sign
   const clientSecret = generateClientSecret()
   const base64 = btoa(`${'A'.repeat(16)}:${clientSecret}${end}`)
   for (const text of [`auth=${base64}`, `auth=${base64.replaceAll('=', '')}`]) {
-    expect(findLeaks(text)).toMatchObject([{ kind: 'secret', text: clientSecret }])
+    expect(findLeaks(text).leaks).toMatchObject([{ kind: 'secret', text: clientSecret }])
   }
 })
 
@@ -81,7 +81,7 @@ test('a token names its partner, and why it is refused', async () => {
   })
   const later = await issue({ iat: nowSeconds })
   const ofOther = await issue({ sub: 'AAAAAAAAAAAAAAAA' })
-  expect(findLeaks(`${token} ${later}\n${token}\n${ofOther}`)).toMatchObject([
+  expect(findLeaks(`${token} ${later}\n${token}\n${ofOther}`).leaks).toMatchObject([
     { line: 1, claims: { clientId, shortName: 'acme', createdAt: nowSeconds } },
     { line: 3, claims: { clientId: 'AAAAAAAAAAAAAAAA' } },
   ])

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { checkAttribution } from '../../../../src/ops/core/record/attribution.ts'
+import { generateClientSecret } from '../../../../src/crypto/client-secret.ts'
+import { checkAttribution, checkNoSecrets } from '../../../../src/ops/core/record/attribution.ts'
 
 test('a long command is cut with a mark', () => {
   const cut = (length: number) => checkAttribution({ actor: 'amina', command: 'x'.repeat(length) }).command
@@ -9,4 +10,10 @@ test('a long command is cut with a mark', () => {
 
 test.each(['schedule', 'Schedule'])('nobody has the name of the schedule: %j', (actor) => {
   expect(() => checkAttribution({ actor, command: 'plan open cash' })).toThrow('is that of the Worker')
+})
+
+test('a note may say how secrets begin, and has none', () => {
+  const secret = generateClientSecret()
+  checkNoSecrets(['Secrets begin with pcs_A now.', secret.slice(0, 30)])
+  expect(() => checkNoSecrets([secret.replace('_', String.raw`\_`)])).toThrow('The record would keep a client secret')
 })
