@@ -29,7 +29,9 @@ const lightDb = [
   'rebase',
   'stage-publication',
 ].map((name) => `src/db/${name}.ts`)
-const workerParts = ['app-env.ts', 'bounded-map.ts', 'deadline.ts', 'log.ts'].map((file) => `src/worker/${file}`)
+const workerParts = ['app-env.ts', 'bounded-map.ts', 'deadline.ts', 'log.ts', 'rate-limit.ts'].map(
+  (file) => `src/worker/${file}`,
+)
 const workerFolders = ['http', 'cache', 'access', 'token', 'plans'].map((name) => `src/worker/${name}`)
 const rooms = (...names: string[]) => names.map((name) => `src/ops/core/${name}`)
 const belowCommands = [

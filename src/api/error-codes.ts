@@ -8,7 +8,7 @@ export const refusals = {
   forbidden: { status: 403, message: 'The short name in the path is not the one of your access token.' },
   not_found: { status: 404, message: 'There is nothing at this path.' },
   method_not_allowed: { status: 405, message: 'This path does not support this method.' },
-  rate_limited: { status: 429, message: 'Too many token requests. Try again later.' },
+  rate_limited: { status: 429, message: 'Too many requests. Try again later.' },
   internal_error: { status: 500, message: 'Something went wrong on our side.' },
   unavailable: { status: 503, message: 'The service cannot answer right now. Try again shortly.' },
 } as const satisfies Record<string, { status: number; message: string }>

@@ -51,7 +51,7 @@ export function describePlansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400. HEAD returns the same status and headers without the list.',
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400. More than 300 lists per minute whose filters nobody sent since the catalog changed are refused with status 429. HEAD returns the same status and headers without the list.',
     // Importers such as Postman's take the first one.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
@@ -71,6 +71,7 @@ export function describePlansOperation() {
         byDefault('expired_token'),
         byDefault('invalid_token'),
         byDefault('forbidden'),
+        byDefault('rate_limited'),
         byDefault('internal_error'),
         byDefault('unavailable'),
       ]),

@@ -10,6 +10,7 @@ import { createRequestLog, type LogDependencies } from './http/request-log.ts'
 import { requireHttps } from './http/require-https.ts'
 import { describeError } from './log.ts'
 import { createPlansRoute, type PlansDependencies } from './plans/plans-route.ts'
+import { RateLimitError, ratePeriodSeconds } from './rate-limit.ts'
 import { createTokenRoute, type TokenDependencies } from './token/token-route.ts'
 
 export function createApp(isolate: LogDependencies & TokenDependencies & PlansDependencies) {
@@ -30,6 +31,9 @@ const howToSetUp = 'Not set up: see "The first deploy" in src/worker/DEPLOY.md.'
 
 function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
+  if (error instanceof RateLimitError) {
+    return new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })
+  }
   const reason = describeError(error)
   if (isNotSetUp(error)) return createUnavailable(`${howToSetUp} ${reason}`)
   if (error instanceof StorageError) return createUnavailable(reason)

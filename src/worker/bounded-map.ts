@@ -33,5 +33,6 @@ export function createBoundedMap<Value>(maxSize: number, measure: (key: string, 
       }
     },
     delete: remove,
+    values: () => entries.values(),
   }
 }

@@ -6,19 +6,25 @@ import { createRespondConditionally } from './http/conditional-response.ts'
 import { createLineBudget } from './http/line-budget.ts'
 import { createVerifiedSecrets } from './token/verified-secrets.ts'
 
-/** Hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
-const maxBytes = 24 * 1024 * 1024
+const bounds = {
+  /** Hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
+  maxBytes: 24 * 1024 * 1024,
+  maxPartners: 10_000,
+  /**
+   * Three lists of 10,000 plans, besides those that the cache holds. Readers may still have those when it evicts them: at most 100 MB
+   * in all. An isolate has 128 MB.
+   */
+  maxStreamedBytes: 52 * 1024 * 1024,
+}
 
-/** Four lists of 10,000 plans, besides those that the cache holds. An isolate has 128 MB. */
-const maxStreamedBytes = 72 * 1024 * 1024
-
-export function createIsolate() {
+export function createIsolate({ maxStreamedBytes, ...cacheBounds } = bounds) {
+  const cache = createCatalogCache(cacheBounds)
   return {
     readConfig: createConfigReader(),
     verifyToken: createVerifiedTokens({ maxTokens: 1000 }),
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
-    ...createCatalogCache({ maxBytes, maxPartners: 10_000 }),
-    respondConditionally: createRespondConditionally(maxStreamedBytes),
+    ...cache,
+    respondConditionally: createRespondConditionally(maxStreamedBytes, cache.isHeld),
     takeLine: createLineBudget(),
   }
 }

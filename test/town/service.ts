@@ -2,8 +2,6 @@
 // then nothing that it waits for happens any more, as in the runtime.
 import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
 import { createApp } from '../../src/worker/app.ts'
-import { createCatalogCache } from '../../src/worker/cache/catalog-cache.ts'
-import { createRespondConditionally } from '../../src/worker/http/conditional-response.ts'
 import { createIsolate } from '../../src/worker/isolate.ts'
 import { publishDue } from '../../src/worker/publish-due.ts'
 import { replaceGlobals, type Place } from './clock.ts'
@@ -247,9 +245,8 @@ function startApp(isTiny: boolean) {
   }
   const restore = replaceGlobals({ Map: RecordedMap })
   try {
-    const cache = isTiny && createCatalogCache({ maxBytes: tinyBytes, maxPartners: 4 })
-    const respond = isTiny && { respondConditionally: createRespondConditionally(tinyBytes) }
-    return { app: createApp({ ...createIsolate(), ...cache, ...respond }), maps }
+    const bounds = isTiny ? { maxBytes: tinyBytes, maxPartners: 4, maxStreamedBytes: tinyBytes } : undefined
+    return { app: createApp(createIsolate(bounds)), maps }
   } finally {
     restore()
   }

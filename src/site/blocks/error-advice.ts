@@ -60,8 +60,9 @@ export const advice: Record<ErrorCode, Advice> = {
     request: token,
   },
   rate_limited: {
-    cause: 'There were too many token requests in one minute with your client ID or from your IP address.',
-    fix: 'Wait for the number of seconds in the Retry-After header. Then reuse each token until it expires.',
+    cause:
+      'There were too many requests in one minute: for tokens, with your client ID or from your IP address, or for lists with [new filters](/limits#fair-use).',
+    fix: 'Wait for the number of seconds in the Retry-After header. Then reuse each token until it expires, and filters that you sent before.',
     mock: ['Don’t cause it: your own servers would be refused, too.', 'code=429'],
   },
   internal_error: {

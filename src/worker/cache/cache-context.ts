@@ -6,6 +6,7 @@ import { selectPartnerCheck } from '../../db/client-queries.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { queryD1 } from '../deadline.ts'
 import { createWarn, type AppEnv } from '../app-env.ts'
+import { countLoad } from '../rate-limit.ts'
 import type { LogWarning } from '../log.ts'
 
 export type CatalogSession = ReturnType<typeof createSession>
@@ -18,17 +19,25 @@ export interface CacheContext {
   /** Keeps work alive after the response, like `ctx.waitUntil`. */
   waitUntil: (work: Promise<unknown>) => void
   warn: LogWarning
+  /** Counts a filtered list that is about to be loaded from D1. @throws RateLimitError if the client loads too many */
+  countLoad: () => Promise<void>
   /** Seals the copies of partners. */
   seal: Seal
 }
 
-export function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>, seal: Seal): CacheContext {
+export function createCacheContext(
+  c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>,
+  seal: Seal,
+  clientId: string,
+): CacheContext {
+  const warn = createWarn(c)
   return {
     openSession: createOpenSession(c.env.DB),
     kv: c.env.CATALOG_CACHE,
     nowMs: c.get('nowMs'),
     waitUntil: (work) => c.executionCtx.waitUntil(work),
-    warn: createWarn(c),
+    warn,
+    countLoad: () => countLoad(c.env, clientId, warn),
     seal,
   }
 }

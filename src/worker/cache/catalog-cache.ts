@@ -150,5 +150,5 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     context.waitUntil(letResponseGo().then(() => lists.prefetch(name)))
   }
 
-  return { openCatalog, openSignIn }
+  return { openCatalog, openSignIn, isHeld: lists.isHeld }
 }

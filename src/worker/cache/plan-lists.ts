@@ -105,8 +105,13 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
   }
 
-  /** Shared by all requests of the isolate that need the same list, unless a newer revision became known since it began. */
-  function load({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
+  /**
+   * Shared by all requests of the isolate that need the same list, unless a newer revision became known since it began.
+   * @throws RateLimitError if the client loads too many filtered lists
+   */
+  async function load({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
+    const isFiltered = Object.keys(filter).length > 0
+    if (isFiltered) await context.countLoad()
     const knownRevision = Math.max(minRevision, d1.getNewestRevision())
     return shareLoad(`${knownRevision} ${key}`, context, async () => {
       const { body, isEmpty, revision } = await d1.readNearest(
@@ -115,7 +120,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
         (loaded) => loaded.revision >= minRevision,
       )
       // Random filters would fill KV with empty lists.
-      const isWorthStoring = !isEmpty || Object.keys(filter).length === 0
+      const isWorthStoring = !isEmpty || !isFiltered
       const storedAtMs = isWorthStoring && canStore(context, key, body) ? 0 : undefined
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs }
       // A slow load must not replace a newer list.
@@ -128,6 +133,9 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
   return {
     read,
+
+    /** Whether memory holds these bytes. */
+    isHeld: (body: Uint8Array) => [...lists.values()].some((list) => list.body === body),
 
     /** Whether memory or KV has a list for an outage. */
     hasOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),

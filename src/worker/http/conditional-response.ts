@@ -10,32 +10,42 @@ const sliceBytes = 64 * 1024
 const stallMs = 30_000
 /** A client that reads more slowly on the whole is disconnected, too. */
 const minBytesPerMs = 32
+/** Large bodies that the readers of one client may hold. A client with more slow readers waits for its own. */
+const maxBodiesPerClient = 2
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
-/** @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once. */
-export function createRespondConditionally(maxStreamedBytes: number) {
-  /** By ETag: the large bodies that readers are receiving. Weak, because a request that is cancelled never says so. */
-  const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: number }>()
+/**
+ * @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once, and a cached one not at all.
+ * @param isCached whether memory's cache holds a body anyway
+ */
+export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
+  /** By ETag: the large bodies with the client of each reader. Weak, because a request that is cancelled never says so. */
+  const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
-  /** Returns undefined when the bodies of other readers leave no room. A body alone is never too large. */
-  function addReader(body: Uint8Array, etag: string) {
-    let otherBytes = 0
-    for (const [otherEtag, other] of streamed) {
-      const otherBody = other.body.deref()
+  /** Returns undefined when the bodies of other readers, or of the client's own, leave no room. A body alone is never too large. */
+  function addReader(body: Uint8Array, etag: string, client: string) {
+    let [otherBytes, ownBodies] = [0, 0]
+    for (const [otherEtag, { body: other, readers }] of streamed) {
+      const otherBody = other.deref()
       if (otherBody === undefined) streamed.delete(otherEtag)
-      else if (otherEtag !== etag) otherBytes += otherBody.byteLength
+      else if (otherEtag !== etag && !isCached(otherBody)) {
+        otherBytes += otherBody.byteLength
+        if (readers.includes(client)) ownBodies++
+      }
     }
-    if (otherBytes > 0 && otherBytes + body.byteLength > maxStreamedBytes) return undefined
-    const entry = streamed.get(etag) ?? { body: new WeakRef(body), readers: 0 }
+    const known = streamed.get(etag)
+    const isFull = otherBytes > 0 && otherBytes + (isCached(body) ? 0 : body.byteLength) > maxStreamedBytes
+    if (ownBodies >= maxBodiesPerClient || (isFull && !known)) return undefined
+    const entry = known ?? { body: new WeakRef(body), readers: [] }
     streamed.set(etag, entry)
-    entry.readers++
+    entry.readers.push(client)
     return entry
   }
 
   /** Streams a large body: with a copy in each Response, memory would hold it many times. */
-  function streamBody(body: Uint8Array, etag: string): ReadableStream {
-    const entry = addReader(body, etag)
+  function streamBody(body: Uint8Array, etag: string, client: string): ReadableStream {
+    const entry = addReader(body, etag, client)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
     // Sends the bytes that other readers hold. `body` may be a second copy, which KV returned after memory evicted the list.
@@ -43,8 +53,8 @@ export function createRespondConditionally(maxStreamedBytes: number) {
       // Writing fails when the client disconnects. There is nobody left to tell.
       .catch(() => {})
       .finally(() => {
-        entry.readers--
-        if (entry.readers === 0 && streamed.get(etag) === entry) streamed.delete(etag)
+        entry.readers.splice(entry.readers.indexOf(client), 1)
+        if (entry.readers.length === 0 && streamed.get(etag) === entry) streamed.delete(etag)
       })
     return readable
   }
@@ -52,17 +62,20 @@ export function createRespondConditionally(maxStreamedBytes: number) {
   /**
    * @param list with a strong entity tag, in its quotes (RFC 9110 section 8.8.3)
    * @param headers headers of both the 200 and the 304
-   * @throws ApiError with a 503 when the bodies of other readers leave no room
+   * @param client the ID of the partner's client
+   * @throws ApiError with a 503 when the bodies of readers leave no room
    */
   return (
     request: Pick<Request, 'method' | 'headers'>,
     { body, etag }: { body: Uint8Array; etag: string },
     headers: Record<string, string>,
+    client: string,
   ): Response => {
     if (matchesEtag(request.headers.get('If-None-Match'), etag)) {
       return new Response(null, { status: 304, headers: { ETag: etag, ...headers } })
     }
-    const content = request.method === 'HEAD' ? null : body.byteLength > largeBodyBytes ? streamBody(body, etag) : body
+    const content =
+      request.method === 'HEAD' ? null : body.byteLength > largeBodyBytes ? streamBody(body, etag, client) : body
     return new Response(content, { headers: { ETag: etag, ...headers, 'Content-Type': 'application/json' } })
   }
 }

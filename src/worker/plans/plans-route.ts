@@ -27,7 +27,7 @@ export function createPlansRoute({ readConfig, verifyToken, openCatalog, respond
       const parsed = parsePlanFilter(c.req.url)
       const filter = parsed.kind === 'filter' ? parsed.filter : undefined
       const request = { clientId: claims.sub, countryHint: claims.country, filter }
-      const catalog = await openCatalog(createCacheContext(c, seal), request)
+      const catalog = await openCatalog(createCacheContext(c, seal, claims.sub), request)
 
       const partner = requirePartner(catalog.partner, claims)
       const { shortName, country } = partner
@@ -38,12 +38,13 @@ export function createPlansRoute({ readConfig, verifyToken, openCatalog, respond
 
       const answer = await catalog.readList(country, parsed.filter)
       c.set('answeredBy', answer)
-      return respondConditionally(c.req.raw, answer.list, {
+      const headers = {
         ...commonHeaders(c),
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',
         'Cache-Status': answer.cacheStatus,
-      })
+      }
+      return respondConditionally(c.req.raw, answer.list, headers, claims.sub)
     })
     .all('/', methodNotAllowed('GET, HEAD'))
 }

@@ -3,8 +3,8 @@ import { findMatchingHash } from '../../crypto/client-secret.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import type { CacheContext } from '../cache/cache-context.ts'
 import type { OpenSignIn, SignIn } from '../cache/catalog-cache.ts'
+import { countAttempt, countKnownClient, type RateLimits } from '../rate-limit.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
-import { countAttempt, countKnownClient, type RateLimits } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
 /** Why a client is refused. For the log: callers see only `invalid_client`. */

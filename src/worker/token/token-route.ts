@@ -7,9 +7,9 @@ import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
 import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
 import { createCacheContext } from '../cache/cache-context.ts'
+import { RateLimitError } from '../rate-limit.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
-import { ratePeriodSeconds } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
 export interface TokenDependencies {
@@ -25,7 +25,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
       .post('/', async function token(c) {
         const { signingKeys, seal, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
         const credentials = readCredentials(c.req.header('Authorization'))
-        const context = createCacheContext(c, seal)
+        const context = createCacheContext(c, seal, credentials.clientId)
         const client = await authenticateClient(
           { openSignIn, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
           credentials,
@@ -33,9 +33,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
           context,
         )
         if (client.partner) c.set('partner', { shortName: client.partner.shortName })
-        if (client.kind === 'rate_limited') {
-          throw new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })
-        }
+        if (client.kind === 'rate_limited') throw new RateLimitError()
         if (client.kind === 'refused') {
           const headers = { 'WWW-Authenticate': 'Basic realm="partners", charset="UTF-8"' }
           throw new ApiError('invalid_client', { reason: client.reason, headers })

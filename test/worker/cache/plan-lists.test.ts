@@ -26,6 +26,16 @@ import {
 
 useSimulatedCatalog()
 
+test('memory holds the bytes of a list until it evicts them', async () => {
+  const { readList } = await open()
+  const { body } = (await readList(client.country, {})).list
+  expect(isolate.isHeld(body)).toBe(true)
+  expect(isolate.isHeld(body.slice())).toBe(false)
+  changeCatalog('second')
+  await request(121 * second)
+  expect(isolate.isHeld(body)).toBe(false)
+})
+
 test('a list of an older revision is served', async () => {
   await request(0)
   changeCatalog('second')

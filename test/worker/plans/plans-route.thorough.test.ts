@@ -8,6 +8,7 @@ import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
 import { updatePartner } from '../../support/insert-partner.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
+import { interceptD1, type Fault } from '../../support/unreliable-stores.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
 
 let partner: TestPartner
@@ -239,6 +240,69 @@ describe('filters', () => {
     expect(warn).not.toHaveBeenCalled()
   })
 
+  describe('that D1 has to load', () => {
+    const counts = new Map<string, number>()
+    let lists = 0
+    const countQuery: Fault = (call) => {
+      lists++
+      return call()
+    }
+    let bindings: Env
+    beforeEach(() => {
+      const limit: RateLimit['limit'] = async ({ key }) => {
+        counts.set(key, (counts.get(key) ?? 0) + 1)
+        return { success: (counts.get(key) ?? 0) <= 2 }
+      }
+      counts.clear()
+      lists = 0
+      bindings = { ...env, AUTH_RATE_LIMIT: { limit }, DB: interceptD1(env.DB, countQuery) }
+    })
+    const listLimited = (query = '', who = partner, bearer = token) =>
+      requestPlans({ shortName: who.shortName, token: bearer, query, bindings })
+    const exhaust = async () => {
+      for (const n of [1, 2]) expect((await listLimited(`?fundType=made-up-${n}`)).status).toBe(200)
+      lists = 0
+    }
+
+    test('count for the client: above its limit, they are refused before D1 is asked', async () => {
+      await exhaust()
+      const response = await listLimited('?fundType=made-up-3')
+      expect(response.headers.get('Retry-After')).toBe('60')
+      await expectRefusal(response, 429, 'rate_limited')
+      expect({ lists, counts }).toEqual({ lists: 0, counts: new Map([[`load:${partner.clientId}`, 3]]) })
+      const other = await seedPartner()
+      expect((await listLimited('?fundType=made-up-3', other, await fetchToken(other))).status).toBe(200)
+    })
+
+    test('count only then: lists from memory or KV, and those without a filter, are served', async () => {
+      await list('?currency=USD')
+      startNewIsolate()
+      await exhaust()
+      for (const query of ['', '?currency=USD', '?currency=USD', '?fundType=made-up-2']) {
+        expect((await listLimited(query)).status).toBe(200)
+      }
+      expect(counts).toEqual(new Map([[`load:${partner.clientId}`, 2]]))
+    })
+
+    test('count when they are loaded after the response, too', async () => {
+      await exhaust()
+      await seedPlans(makePlan({ id: 6 }))
+      vi.spyOn(console, 'warn').mockImplementation(() => {})
+      vi.setSystemTime(Date.now() + 61_000)
+      expect((await listLimited('?fundType=made-up-1')).status).toBe(200)
+      expect({ lists, counted: [...counts.values()] }).toEqual({ lists: 1, counted: [3] })
+    })
+
+    test.each([
+      ['403', 'nobody', '?fundType=made-up-3'],
+      ['400', '', '?fundType=made-up-3&currency=x'],
+    ])('do not count when they are refused with %s', async (status, shortName, query) => {
+      await exhaust()
+      const who = { ...partner, shortName: shortName || partner.shortName }
+      expect((await listLimited(query, who)).status).toBe(Number(status))
+    })
+  })
+
   test('share a cache entry when they mean the same', async () => {
     await list('?currency=USD&fundType=BOND')
     const response = await list('?fundType=BOND&categoryId=&currency=usd')
@@ -251,14 +315,42 @@ describe('readers of large lists', () => {
   const makeBody = (etag = '"x"') => ({ body: new Uint8Array(bytes), etag })
   const get = new Request('https://catalog.example.com')
 
+  const [first, copy, second, third] = [makeBody('"1"'), makeBody('"1"'), makeBody('"2"'), makeBody('"3"')] as const
+  const isCached = () => false
+  /** Reads to the end, in which the reader no longer counts. */
+  const readAll = async (response: Response | undefined) =>
+    expect((await response?.arrayBuffer())?.byteLength).toBe(bytes)
+
   test('share the bytes of a list, and are refused when they hold too many different ones', async () => {
-    const respond = createRespondConditionally(2 * bytes)
-    const [first, copy, second, third] = [makeBody('"1"'), makeBody('"1"'), makeBody('"2"'), makeBody('"3"')]
-    const responses = [first, second, copy, second].map((large) => respond(get, large, {}))
-    expect(() => respond(get, third, {})).toThrow(ApiError)
-    for (const head of [third, third, third]) respond(new Request(get, { method: 'HEAD' }), head, {})
-    for (const response of responses) expect((await response.arrayBuffer()).byteLength).toBe(bytes)
-    expect((await respond(get, third, {}).arrayBuffer()).byteLength).toBe(bytes)
+    const respond = createRespondConditionally(2 * bytes, isCached)
+    const responses = [first, second, copy, second].map((large, index) => respond(get, large, {}, `client-${index}`))
+    expect(() => respond(get, third, {}, 'other')).toThrow(ApiError)
+    for (const head of [third, third, third]) respond(new Request(get, { method: 'HEAD' }), head, {}, 'other')
+    // The list counts until its last reader has it.
+    await readAll(responses[0])
+    expect(() => respond(get, third, {}, 'other')).toThrow(ApiError)
+    for (const response of responses.slice(1)) await readAll(response)
+    await readAll(respond(get, third, {}, 'other'))
+  })
+
+  test('of one client hold two lists, and it waits for them, while other clients get any list', async () => {
+    const respond = createRespondConditionally(4 * bytes, isCached)
+    const [held] = [first, second, first].map((large) => respond(get, large, {}, 'slow'))
+    expect(() => respond(get, third, {}, 'slow')).toThrow(ApiError)
+    await readAll(respond(get, third, {}, 'other'))
+    await readAll(held)
+    expect(() => respond(get, third, {}, 'slow'), 'another reader has the first list').toThrow(ApiError)
+    await readAll(respond(get, copy, {}, 'slow'))
+  })
+
+  test('hold nothing more of a list while memory’s cache has it', async () => {
+    const cached = new Set<Uint8Array>([first.body, second.body, third.body])
+    const respond = createRespondConditionally(bytes, (body) => cached.has(body))
+    for (const large of [first, second, third, first]) respond(get, large, {}, 'slow')
+    cached.delete(first.body)
+    cached.delete(second.body)
+    expect(() => respond(get, third, {}, 'slow')).toThrow(ApiError)
+    expect(() => respond(get, makeBody('"4"'), {}, 'other')).toThrow(ApiError)
   })
 
   test('get its Content-Length', async () => {
@@ -271,33 +363,38 @@ describe('readers of large lists', () => {
       }
     }
     vi.stubGlobal('FixedLengthStream', Counted)
-    const response = createRespondConditionally(bytes)(get, makeBody(), {})
+    const response = createRespondConditionally(bytes, isCached)(get, makeBody(), {}, 'client')
     vi.unstubAllGlobals()
     expect((await response.arrayBuffer()).byteLength).toBe(bytes)
     expect(lengths).toEqual([bytes])
   })
 
   test('get a list that alone is larger than the limit', async () => {
-    const respond = createRespondConditionally(bytes - 1)
-    expect((await respond(get, makeBody(), {}).arrayBuffer()).byteLength).toBe(bytes)
+    const respond = createRespondConditionally(bytes - 1, isCached)
+    expect((await respond(get, makeBody(), {}, 'client').arrayBuffer()).byteLength).toBe(bytes)
   })
 
   test('lose their connection when they take nothing for a minute', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
-    const respond = createRespondConditionally(bytes)
-    const reader = respond(get, makeBody(), {}).body?.getReader()
+    const respond = createRespondConditionally(bytes, isCached)
+    const reader = respond(get, makeBody(), {}, 'client').body?.getReader()
     await vi.advanceTimersByTimeAsync(29_000)
     expect((await reader?.read())?.done).toBe(false)
     await vi.advanceTimersByTimeAsync(60_000)
     await expect(reader?.read()).rejects.toThrow('Network connection lost')
     expect(vi.getTimerCount()).toBe(0)
     // Its list no longer counts.
-    expect(respond(get, makeBody(), {}).status).toBe(200)
+    expect(respond(get, makeBody(), {}, 'client').status).toBe(200)
   })
 
   test('lose their connection when they take little for long', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
-    const { body } = createRespondConditionally(bytes)(get, { body: new Uint8Array(1e6), etag: '"x"' }, {})
+    const { body } = createRespondConditionally(bytes, isCached)(
+      get,
+      { body: new Uint8Array(1e6), etag: '"x"' },
+      {},
+      'client',
+    )
     const reader = body?.getReader({ mode: 'byob' })
     const readSlowly = async () => {
       for (let slice = 0; slice < 10; slice++) {

@@ -110,6 +110,7 @@ export function makeContext(overrides: Partial<CacheContext> = {}): CacheContext
     seal,
     waitUntil: (promise) => void work.push(promise),
     warn: ({ event }) => void warnings.push(event),
+    countLoad: async () => {},
     ...overrides,
   }
 }

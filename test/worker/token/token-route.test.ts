@@ -481,7 +481,8 @@ describe('while D1 fails', () => {
     const { seal } = await parseConfig(env)
     const kv = env.CATALOG_CACHE
     const unused = (): never => expect.fail()
-    const context = { kv, nowMs: Date.now(), seal, openSession: unused, waitUntil: unused, warn: unused }
+    const calls = { openSession: unused, waitUntil: unused, warn: unused, countLoad: unused }
+    const context = { kv, nowMs: Date.now(), seal, ...calls }
     const copy = { partner: { ...other, secrets: [] }, checkedAtMs: Date.now() + 1000 }
     await writePartnerCopy(context, partner.clientId, copy)
     breakStores()

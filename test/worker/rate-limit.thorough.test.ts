@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { getNetwork } from '../../../src/worker/token/rate-limit.ts'
+import { getNetwork } from '../../src/worker/rate-limit.ts'
 
 test('counts an IPv4 address by itself', () => {
   expect(getNetwork('192.0.2.1')).toBe('192.0.2.1')

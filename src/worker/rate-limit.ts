@@ -1,9 +1,15 @@
-// Limits sign-ins: by network and by client before a key is derived, and by client when the credentials are known to be right.
-import { rateLimitDeadlineMs, withDeadline } from '../deadline.ts'
-import { describeError, type LogWarning } from '../log.ts'
+// Limits sign-ins, by network and by client before a key is derived, and by client when the credentials are known to be right. And
+// limits each client's loads of filtered lists: each reads the whole catalog in D1.
+import { rateLimitDeadlineMs, withDeadline } from './deadline.ts'
+import { describeError, type LogWarning } from './log.ts'
 
 /** The period of both limits in wrangler.toml. */
 export const ratePeriodSeconds = 60
+
+/** A client made too many requests. */
+export class RateLimitError extends Error {
+  override readonly name = 'RateLimitError'
+}
 
 /**
  * Per network: the only limit that stops random client IDs. And per client, against attacks from many networks: higher, so that
@@ -32,10 +38,18 @@ export async function countAttempt(
 
 /**
  * Counts a sign-in with credentials that this isolate has verified. Strangers who know only the client ID count under another
- * key, so they can't use up this limit. Both keys have a prefix, or a stranger could send `known:…` as the client ID.
+ * key, so they can't use up this limit. All keys have a prefix, or a stranger could send `known:…` as the client ID.
  */
 export function countKnownClient(limits: RateLimits, clientId: string, warn: LogWarning): Promise<boolean> {
   return isAllowed(limits, 'AUTH_RATE_LIMIT', `known:${clientId}`, warn)
+}
+
+/**
+ * Counts a filtered list that a client's request is about to load from D1.
+ * @throws RateLimitError
+ */
+export async function countLoad(limits: RateLimits, clientId: string, warn: LogWarning): Promise<void> {
+  if (!(await isAllowed(limits, 'AUTH_RATE_LIMIT', `load:${clientId}`, warn))) throw new RateLimitError()
 }
 
 async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<boolean> {
