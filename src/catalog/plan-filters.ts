@@ -50,7 +50,7 @@ const definitions = {
     expected: 'any text',
     schema: { type: 'string' },
     path: '$.fundType',
-    parse: (text) => text,
+    parse: (text) => text.normalize('NFC'),
   } satisfies FilterDefinition<string>,
   currency: {
     label: 'Currency',

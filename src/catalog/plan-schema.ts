@@ -31,17 +31,25 @@ const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 const text = (maxLength: number) => {
   const error = `text of 1 to ${maxLength} characters`
   const abort = true
-  return z
-    .string(error)
-    .max(maxLength, { error, abort })
-    .refine((value) => value.trim() !== '', { error, abort })
-    .refine((value) => !controlCharacter.test(value), {
-      error: 'text without control characters other than tab and line feed',
-      abort,
-    })
-    .refine((value) => value.isWellFormed(), { error: 'well-formed Unicode text', abort })
-    .refine(hasVisibleCharacter, { error: 'text with a visible character', abort })
-    .meta({ minLength: 1 })
+  return (
+    z
+      .string(error)
+      // Texts that look the same are the same, for filters and for plans that share a category.
+      .normalize('NFC')
+      .max(maxLength, { error, abort })
+      .refine((value) => value.trim() !== '', { error, abort })
+      .refine((value) => !controlCharacter.test(value), {
+        error: 'text without control characters other than tab and line feed',
+        abort,
+      })
+      .refine((value) => !value.includes('\ufffd'), {
+        error: 'text without U+FFFD, which stands in place of a letter that was lost',
+        abort,
+      })
+      .refine((value) => value.isWellFormed(), { error: 'well-formed Unicode text', abort })
+      .refine(hasVisibleCharacter, { error: 'text with a visible character', abort })
+      .meta({ minLength: 1 })
+  )
 }
 
 /** A name or link that customers read: one line of visible characters. */

@@ -51,12 +51,12 @@ export const spoiledTexts = [
 
 const text = (maxLength: number) =>
   fc
-    .oneof(
-      fc.string({ unit: 'binary', minLength: 1, maxLength }),
-      fc.constantFrom(...[...naughtyStrings, ...spoiledTexts].filter(({ length }) => length <= maxLength)),
-    )
+    .oneof(fc.string({ unit: 'binary', minLength: 1, maxLength }), fc.constantFrom(...naughtyStrings, ...spoiledTexts))
+    .map((value) => value.normalize('NFC'))
     .filter(
       (value) =>
+        value.length <= maxLength &&
+        !value.includes('\ufffd') &&
         (maxLength > 200 || !hasHiddenCharacter(value)) &&
         hasVisibleCharacter(value) &&
         value.isWellFormed() &&

@@ -200,6 +200,7 @@ describe('filters', () => {
       makePlan({ id: 3, currency: 'USD', fundType: 'BOND', category: bond }),
       makePlan({ id: 4, currency: 'KES', fundType: "Shari'ah & co", category: null }),
       makePlan({ id: 5, currency: 'KES', fundType: '資'.repeat(64), category: null }),
+      makePlan({ id: 6, currency: 'NGN', fundType: 'Équité', category: null }),
     )
   })
 
@@ -210,14 +211,16 @@ describe('filters', () => {
     ['?fundType=MONEY_MARKET', [1, 2]],
     ['?fundType=money_market', []],
     ["?fundType=Shari'ah%20%26+co", [4]],
+    ['?fundType=E%CC%81quite%CC%81', [6]],
+    ['?fundType=%C3%89quit%C3%A9', [6]],
     ['?categoryId=701', [1, 2]],
     ['?categoryId=08', [3]],
     ['?categoryId=99999999999999999999', []],
     ['?currency=USD&fundType=MONEY_MARKET', [2]],
     ['?currency=USD&fundType=BOND&categoryId=8', [3]],
     ['?currency=KES&categoryId=8', []],
-    ['?currency=&fundType=&categoryId=', [1, 2, 3, 4, 5]],
-    ['?page=2', [1, 2, 3, 4, 5]],
+    ['?currency=&fundType=&categoryId=', [1, 2, 3, 4, 5, 6]],
+    ['?page=2', [1, 2, 3, 4, 5, 6]],
     [`?fundType=${encodeURIComponent("' or 1=1 --")}`, []],
     [`?fundType=${'A'.repeat(10_000)}`, []],
     [`?fundType=${'資'.repeat(64)}`, [5]],

@@ -5,7 +5,7 @@ import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { findImplausibleFigures, type PlanFinding } from './plan-findings.ts'
+import { findImplausibleValues, type PlanFinding } from './plan-findings.ts'
 
 const maxAgeDays = 45
 
@@ -14,7 +14,7 @@ export async function checkCatalog({ db }: Store): Promise<PlanFinding[]> {
   const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
   const today = formatIsoTime(now).slice(0, 10)
   return [
-    ...plans.flatMap((plan) => findImplausibleFigures(plan, today)),
+    ...plans.flatMap((plan) => findImplausibleValues(plan, today)),
     ...plans.flatMap((plan) => findGaps(plan, today)),
     ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),

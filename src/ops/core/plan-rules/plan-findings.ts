@@ -1,12 +1,25 @@
 // Finds values that are allowed in a plan, but look like a mistake. Pure.
-import { partOf, type PlanChanges, type ValueChange } from '../differences/plan-paths.ts'
+import { abbreviatePair } from '../../../abbreviate.ts'
+import { comparePlans, partOf, type PlanChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 export interface PlanFinding {
   /** `error`: wrong in nearly every case. */
   level: 'error' | 'warning'
   /** Groups findings: only the first ones of a rule are printed. */
-  rule: 'return' | 'jump' | 'lost' | 'stale' | 'back' | 'future' | 'old' | 'currency' | 'name' | 'hidden' | 'list'
+  rule:
+    | 'return'
+    | 'jump'
+    | 'lost'
+    | 'stale'
+    | 'back'
+    | 'future'
+    | 'old'
+    | 'currency'
+    | 'name'
+    | 'hidden'
+    | 'list'
+    | 'letters'
   /** The identifier of a plan, the code of a country, or the short name of a partner. */
   subject: string
   message: string
@@ -49,8 +62,8 @@ function isPlausibleReturn(value: number): boolean {
   return value >= plausibleReturn.min && value <= plausibleReturn.max
 }
 
-/** Finds returns and dates of a plan that can hardly be right. @param today as YYYY-MM-DD. */
-export function findImplausibleFigures(plan: CatalogPlan, today: string): PlanFinding[] {
+/** Finds returns, dates and texts of a plan that can hardly be right. @param today as YYYY-MM-DD. */
+export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier: subject, performanceDate } = plan
   const found: PlanFinding[] = []
   for (const field of returns) {
@@ -63,11 +76,33 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): PlanFi
     const message = `performanceDate ${performanceDate} is in the future.`
     found.push({ level: 'error', rule: 'future', subject, message })
   }
+  for (const [path, { to }] of comparePlans(null, plan)) {
+    const repaired = typeof to === 'string' ? repairLetters(to) : undefined
+    if (repaired === undefined) continue
+    const message = `${path} ${abbreviatePair(to, repaired).join(' is probably ')} in a wrong encoding.`
+    found.push({ level: 'warning', rule: 'letters', subject, message })
+  }
   return found
 }
 
+/** The character of each byte. */
+const windows1252 = new TextDecoder('windows-1252').decode(Uint8Array.from({ length: 256 }, (_, byte) => byte))
+
+/** @returns the text whose UTF-8 was read as Windows-1252; undefined for any other text. */
+function repairLetters(text: string): string | undefined {
+  // The first byte of a letter in UTF-8.
+  if (!/[\u00c2-\u00f4]/.test(text)) return undefined
+  const bytes = Array.from(text, (character) => windows1252.indexOf(character))
+  if (bytes.includes(-1)) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(Uint8Array.from(bytes))
+  } catch {
+    return undefined
+  }
+}
+
 /**
- * Finds returns and amounts that change much. Leaves out returns that `findImplausibleFigures` finds, and their corrections.
+ * Finds returns and amounts that change much. Leaves out returns that `findImplausibleValues` finds, and their corrections.
  * @param subject the identifier of the plan.
  */
 export function findJumps(subject: string, changes: PlanChanges): PlanFinding[] {

@@ -10,7 +10,7 @@ import { formatIsoTime } from '../../shared/iso-time.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
   findForgottenDates,
-  findImplausibleFigures,
+  findImplausibleValues,
   findJumps,
   findLostFigures,
   findMovedColumns,
@@ -65,7 +65,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
     before && after ? { before, after, paths: comparePlans(before, after) } : [],
   )
   const findings = [
-    ...changes.flatMap((change) => findNewFigures(change, today)),
+    ...changes.flatMap((change) => findNewlyImplausible(change, today)),
     ...changed.flatMap(({ after, paths }) => findJumps(after.identifier, paths)),
     ...(isUndo ? [] : changed.flatMap(({ before, after }) => findLostFigures(before, after))),
   ]
@@ -78,9 +78,9 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
   ]
 }
 
-/** Finds the implausible figures that the plan did not have before. */
-function findNewFigures({ before, after }: PlanChange, today: string): PlanFinding[] {
-  const find = (plan: CatalogPlan | null) => (plan ? findImplausibleFigures(plan, today) : [])
+/** Finds the implausible values that the plan did not have before. */
+function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
+  const find = (plan: CatalogPlan | null) => (plan ? findImplausibleValues(plan, today) : [])
   const known = new Set(find(before).map(({ message }) => message))
   return find(after).filter(({ message }) => !known.has(message))
 }

@@ -84,6 +84,13 @@ describe('a name', () => {
   })
 })
 
+test('texts that look the same are the same: before they are counted, and for plans that share an object', () => {
+  const category = { id: 1, name: 'É'.repeat(200), displayName: 'É', tagLine: 'É' }
+  const plans = [makePlan({ id: 1, category, fundType: 'Équité' }), makePlan({ id: 2, category })]
+  const file = parseCatalog(formatCatalog(plans).normalize('NFD'))
+  expect(file).toEqual({ kind: 'catalog', plans })
+})
+
 test('refuses any text that is not a catalog', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
@@ -171,6 +178,10 @@ describe('a defect names the plan, the field, the expected and the found value',
     [{ hint: '' }, 'hint: expected text of 1 to 300 characters; found "".'],
     [{ hint: 'a\u007f' }, `hint: ${plainText}; found "a\\u007f".`],
     [{ about: 'a\0' }, `about: ${plainText}; found "a\\u0000".`],
+    [
+      { name: 'Caf\ufffd Fund' },
+      'name: expected text without U+FFFD, which stands in place of a letter that was lost; found "Caf\ufffd Fund".',
+    ],
     [{ about: '\ud800' }, 'about: expected well-formed Unicode text; found "\\ud800".'],
     [{ tenor: ' \t' }, 'tenor: expected text of 1 to 200 characters; found " \\t".'],
     [{ imageUrl: 'http://x' }, `imageUrl: ${url}; found "http://x".`],

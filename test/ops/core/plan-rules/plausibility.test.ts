@@ -27,6 +27,16 @@ test.each([
   ['a misplaced decimal point', { performance1: 1.25 }, 'performance1 jumped from 13.1 to 1.25. Is'],
   ['a percentage', { performance1: 0.131 }, 'performance1 jumped from 13.1 to 0.131. Is'],
   ['1.000 for a thousand', { minInvestableAmounts: { KES: 1 } }, 'minInvestableAmounts.KES jumped from 1000 to 1. Is'],
+  [
+    'UTF-8 that was read as Windows-1252',
+    { hint: 'Itâ€™s CafÃ©' },
+    'hint "Itâ€™s CafÃ©" is probably "It’s Café" in a wrong encoding.',
+  ],
+  [
+    'such a text in an object',
+    { fundManager: { id: 6, name: 'SociÃ©tÃ©' } },
+    'fundManager.name "SociÃ©tÃ©" is probably "Société" in a wrong encoding.',
+  ],
   ['the 0 of an empty cell', { performance1: 0 }, 'performance1 jumped from 13.1 to 0. Is'],
 ])('doubts %s', (_, overrides, doubt) => {
   expect(find({ changes: change(overrides) })).toContainEqual(expect.stringContaining(`plan-1: ${doubt}`))
@@ -38,6 +48,7 @@ test.each([
   ['amounts that change', { minInvestableAmounts: { KES: 50_000, EUR: 1 }, minTopUpAmounts: { KES: 0 } }],
   ['a return that falls to a quarter', { performance1: 3.3 }],
   ['a small return that changes tenfold', { performance3: -2.5 }],
+  ['letters of other languages', { name: 'Société d’Épargne À Ɔdum', hint: 'ÂÃ Â', about: 'Ôdum Â© CafÃ© Ɔ' }],
   ['a plan that is closed', { isInvestable: false, nonInvestableNote: 'Sold out.' }],
   ['a plan that is shown in another country', { viewableIn: ['KE', 'UG'] }],
 ])('does not doubt %s', (_, overrides) => {
