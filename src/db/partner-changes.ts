@@ -31,8 +31,8 @@ export type SecretReplacement =
 export type PartnerChange =
   | (SecretReplacement & { secretHash: string })
   | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
-  /** The contact is not in the record: see `setContact`. */
-  | { kind: 'set'; name: string; country: string }
+  /** Of a contact, the record has only that it was set: see `setContact`. */
+  | { kind: 'set' | 'set-contact'; name: string; country: string }
 
 /** The row of a change. Times are Unix seconds of D1's clock. */
 export type MadeChange = Pick<ChangeRow, 'id' | 'changedAt' | 'suspendedAt' | 'tokensValidFrom'>
@@ -155,6 +155,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
     case 'end-tokens':
       return { tokensValidFrom: endOfTokens }
     case 'set':
+    case 'set-contact':
       return { name: change.name, country: change.country }
   }
 }

@@ -9,7 +9,7 @@ import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
 import { checkDroppable, dropKey, rotateKeys } from '../../src/ops/core/keys/key-ring.ts'
-import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
+import { isInUse, recordEarlierDrop, recordReplacedKey, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
 import {
   changePartner,
   createPartner,
@@ -309,9 +309,8 @@ export function createOperators(world: World) {
         await checkDroppable(secrets, store, kid)
         return dropKey(secrets, store, by, kid)
       }
-      const made = (await isInUse(secrets, store, kid)) && (await replaceLeakedKey(secrets, store, kid))
-      const missing = made ? [made] : await findUnrecorded(secrets, store, kid)
-      return missing && recordLeakedDrop(store, by, kid, missing)
+      if (!(await isInUse(secrets, store, kid))) return recordEarlierDrop(store, by, kid)
+      return recordReplacedKey(store, by, { kid, next: await replaceLeakedKey(secrets, store, kid) })
     })
   }
 

@@ -7,10 +7,11 @@ import {
   dropKey,
   listKeyEntries,
   listKeys,
+  recordMissingKey,
   rotateKeys,
   type KeyEntry,
 } from '../../core/keys/key-ring.ts'
-import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
+import { isInUse, recordEarlierDrop, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
 import { describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Store } from '../../store/store.ts'
@@ -62,6 +63,19 @@ export const keys = {
     },
   }),
 
+  record: verb({
+    help: 'record a key in use that the record lacks, because the database failed when the key was made',
+    example: 'keys record KID',
+    args: { kid: {} },
+    changes: 'at-once',
+    json,
+    async run({ kid }, { store, attribution, ...run }) {
+      const isRecorded = await recordMissingKey(await run.openSecrets(run.target), store, attribution, kid)
+      const note = isRecorded ? `Recorded the key ${kid}.` : `The record has the key ${kid}; nothing changed.`
+      return { ...(await describeKeys(await listKeyEntries(store), run.clock.nowMs() / 1000, run)), note }
+    },
+  }),
+
   log: verb({
     help: 'show who changed keys, when and why',
     example: 'keys log',
@@ -71,7 +85,7 @@ export const keys = {
   }),
 }
 
-/** @returns the keys after the change, or after a run that only records it. */
+/** Of a key that is not in use, an earlier run may not have recorded the drop. */
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
@@ -80,20 +94,13 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     const next = await replaceLeakedKey(secrets, store, kid)
     // Before the record: a database that hangs takes minutes.
     run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
-    await recordLeakedDrop(store, attribution, kid, [next])
+    await recordReplacedKey(store, attribution, { kid, next })
     return describeKeysAfterChange(store, run)
   }
-  const made = await findUnrecorded(secrets, store, kid)
-  if (made === undefined) {
-    return { ...(await describeKeysAfterChange(store, run)), note: 'It was so before: nothing was recorded.' }
-  }
-  const missing = ['its drop', ...made.map((one) => `the new key ${one}`)].join(', ')
-  await run.confirm(`The key ${kid} is not in use. To be recorded: ${missing}.`)
-  await recordLeakedDrop(store, attribution, kid, made)
-  return {
-    ...(await describeKeysAfterChange(store, run)),
-    note: `The key ${kid} was not in use. Recorded: ${missing}.`,
-  }
+  await run.confirm(`The key ${kid} is not in use. Its drop will be recorded.`)
+  const isRecorded = await recordEarlierDrop(store, attribution, kid)
+  const note = `The key ${kid} is not in use. ${isRecorded ? 'Only its drop was recorded.' : 'The record has its drop; nothing changed.'}`
+  return { ...(await describeKeysAfterChange(store, run)), note }
 }
 
 async function describeKeys(

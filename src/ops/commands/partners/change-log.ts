@@ -30,13 +30,13 @@ function toRow(entry: PartnerEntry | KeyEntry, shortName: string | undefined) {
   return { time, ...(shortName === undefined && { partner: entry.shortName }), change: describeEntry(entry), by }
 }
 
-/** `set country: KE → UG`. Of a contact, only the command says that it was set. */
-function describeEntry({ kind, name, country, nameBefore, countryBefore, command }: PartnerEntry): string {
+/** `set country: KE → UG, contact` */
+function describeEntry({ kind, name, country, nameBefore, countryBefore }: PartnerEntry): string {
   if (kind === 'create') return `create: ${name}, ${country}`
   const changes = [
     ...(country === countryBefore ? [] : [`country: ${countryBefore} → ${country}`]),
     ...(name === nameBefore ? [] : [`name: ${nameBefore} → ${name}`]),
-    ...(kind === 'set' && /[ ']contact=/.test(command) ? ['contact'] : []),
+    ...(kind === 'set-contact' ? ['contact'] : []),
   ]
-  return [kind, changes.join(', ')].join(' ').trim()
+  return [kind.replace('-contact', ''), changes.join(', ')].join(' ').trim()
 }

@@ -119,6 +119,23 @@ export function recordKey(store: Store, attribution: Attribution, kind: KeyChang
   return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
 }
 
+/**
+ * Records a key in use that the record lacks. It never calls a dropped key a new one.
+ * @returns whether the record lacked it.
+ */
+export async function recordMissingKey(
+  secrets: WorkerSecrets,
+  store: Store,
+  attribution: Attribution,
+  kid: string,
+): Promise<boolean> {
+  const [{ live }, entries] = await Promise.all([secrets.list(), listKeyEntries(store)])
+  if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, store.target)
+  if (entries.some((entry) => entry.kid === kid)) return false
+  await recordKey(store, attribution, 'keys-rotate', kid)
+  return true
+}
+
 /** The newest first. */
 export function listKeyEntries({ db }: Store): Promise<KeyEntry[]> {
   return selectKeyEntries(db)

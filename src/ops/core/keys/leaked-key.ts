@@ -1,5 +1,4 @@
-// A signing key that leaked must go at once, also while D1 fails. So it goes first, and the record follows: the same command, run
-// again, adds what the record lacks.
+// A signing key that leaked must go at once, also while D1 fails. So it goes first, and the record follows.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { findCause } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
@@ -8,7 +7,7 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { makeUnknownKeyError, findFreeKid, listKeyEntries, recordKey } from './key-ring.ts'
+import { findFreeKid, listKeyEntries, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
  * @returns whether a key that leaked is in use. If not, it was dropped before.
@@ -38,55 +37,35 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
 }
 
 /**
- * Finds what an earlier run could not record.
- * @param kid of a key that is not in use.
- * @returns the IDs of the keys in use that are not in the record; undefined when the record has the drop, and so all of it.
- * @throws UserError when D1 still fails, or there was never such a key.
+ * Records the drop of a key, and the key that replaced it.
+ * @throws UserError that names the commands that do it later.
  */
-export async function findUnrecorded(secrets: WorkerSecrets, store: Store, kid: string): Promise<string[] | undefined> {
-  const { target } = store
-  const notInUse = `The key ${kid} is not in use. See which are: ${describeCommand(target, 'keys', 'list')}`
-  const [{ live }, entries] = await explainMissing(kid, () => Promise.all([secrets.list(), listKeyEntries(store)]), [
-    notInUse,
-  ])
-  if (entries.some((entry) => entry.kid === kid && entry.kind === 'keys-drop')) return undefined
-  const recorded = new Set(entries.map((entry) => entry.kid))
-  const kids = live.flatMap((name) => parseKeyName(name) ?? []).toSorted()
-  const made = kids.filter((one) => !recorded.has(one))
-  // A run that was interrupted has recorded the new key, with its command.
-  const isKnown = entries.some((entry) => entry.kid === kid || entry.command.includes(kid))
-  // Only a drop without a record leaves a deployed key without one. The first key of a local state never has one.
-  const isDropMissing = target.remote && made.length > 0
-  if (!isKnown && !isDropMissing) throw makeUnknownKeyError(kid, target)
-  return made
+export async function recordReplacedKey(
+  store: Store,
+  attribution: Attribution,
+  { kid, next }: { kid: string; next: string },
+): Promise<void> {
+  try {
+    await recordKey(store, attribution, 'keys-rotate', next)
+    await recordKey(store, attribution, 'keys-drop', kid)
+  } catch (error) {
+    const { target } = store
+    throw new UserError([
+      findCause(error),
+      `The record may lack the drop of ${kid} and the new key ${next}. When the database answers, run both:`,
+      describeCommand(target, 'keys', 'drop', kid, '--leaked'),
+      describeCommand(target, 'keys', 'record', next),
+    ])
+  }
 }
 
 /**
- * Records the drop last: when the record has it, nothing else is missing.
- * @param made the IDs of new keys.
- * @throws UserError when D1 fails.
+ * Records the drop of a key that is not in use, so that `doctor` notices if it comes back.
+ * @returns whether the record lacked it.
  */
-export function recordLeakedDrop(
-  store: Store,
-  attribution: Attribution,
-  kid: string,
-  made: readonly string[],
-): Promise<void> {
-  return explainMissing(kid, async () => {
-    for (const one of made) await recordKey(store, attribution, 'keys-rotate', one)
-    await recordKey(store, attribution, 'keys-drop', kid)
-  })
-}
-
-/** Whatever the reason is: somebody must know that the key is gone, and that the record doesn't show it. */
-async function explainMissing<T>(kid: string, work: () => Promise<T>, known: readonly string[] = []): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw new UserError([
-      findCause(error),
-      ...known,
-      `The drop of ${kid} is not recorded: run the same command again when the database answers.`,
-    ])
-  }
+export async function recordEarlierDrop(store: Store, attribution: Attribution, kid: string): Promise<boolean> {
+  const last = (await listKeyEntries(store)).find((entry) => entry.kid === kid)
+  if (last?.kind === 'keys-drop') return false
+  await recordKey(store, attribution, 'keys-drop', kid)
+  return true
 }

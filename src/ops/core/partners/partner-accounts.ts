@@ -280,7 +280,10 @@ async function makeRequestedChange(
   if (request.kind === 'set' && (request.seenId ?? found.partner.id) !== found.partner.id) {
     throw makeOvertakenError(store, shortName)
   }
-  const row = request.kind === 'set' ? { name, country, ...request } : request
+  const row =
+    request.kind === 'set'
+      ? ({ name, country, ...request, kind: request.contact === undefined ? 'set' : 'set-contact' } as const)
+      : request
   const made = await insertChange(store, found, row, attribution)
   if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
   return made

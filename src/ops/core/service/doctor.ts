@@ -151,7 +151,7 @@ async function checkKeys(
   const keys = listKeys(live, nowSeconds, entries)
   const strange = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
-  const recorded = new Set(entries?.filter(({ kind }) => kind === 'keys-rotate').map(({ kid }) => kid))
+  const recorded = new Set(entries?.map(({ kid }) => kid))
   const unrecorded = target.remote && entries ? keys.filter(({ kid }) => !recorded.has(kid)) : []
   const [before, after] = [keys, listKeys(latest, nowSeconds)].map((some) => some.map(({ kid }) => kid).join(', '))
   const rotate = describeCommand(target, 'keys', 'rotate')
@@ -163,9 +163,12 @@ async function checkKeys(
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
     ),
     ...unrecorded.map(({ kid }) => {
-      const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
+      const [record, drop] = [
+        ['record', kid],
+        ['drop', kid, '--leaked'],
+      ].map((words) => describeCommand(target, 'keys', ...words))
       return warning(
-        `The key ${kid} is not in the record. If keys drop --leaked made it, run that command again. If nobody knows who set it, run: ${drop}`,
+        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${record}. If nobody knows who set it, run: ${drop}`,
       )
     }),
     ...(isOutdated

@@ -9,7 +9,7 @@ import { failWith, interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openBindingStore } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
-import { refused, runCommand, type Terminal } from '../../support/run-ops.ts'
+import { readTable, refused, runCommand, type Terminal } from '../../support/run-ops.ts'
 import { emptyDatabase } from '../../support/test-database.ts'
 
 const bindings = useMemoryBindings()
@@ -112,6 +112,20 @@ test('a contact is in the record in no form', async () => {
     .all()
   expect(results[1]).toEqual({ command: `partner set acme name=Other contact=… --note 'New contact.'` })
   expect((await partner(['log', '--json'])).stdout).not.toContain(contact)
+})
+
+test('the log says whether a contact was set, whatever its command contains', async () => {
+  await create('acme')
+  await partner(['set', 'acme', 'name=Call contact=here', '--note', 'x'])
+  await partner(['set', 'acme', 'country=UG', '--note', 'x'.repeat(500), 'contact=amina'])
+  const { stdout } = await partner(['log', 'acme'])
+  expect(readTable(stdout).map(([, change]) => change)).toEqual([
+    'CHANGE',
+    'set country: KE → UG, contact',
+    'set name: Acme → Call contact=here',
+    'create: Acme, KE',
+    undefined,
+  ])
 })
 
 describe('partner rotate --grace', () => {

@@ -53,7 +53,7 @@ test('every change has an entry: who, with which command, why, and the partner a
   const renamed = { ...moved, name: 'Acme Pay', tokensValidFrom: locked }
   expect(states).toEqual([
     { kind: 'close', ...renamed, suspendedAt: closed.suspendedAt, closedAt: closed.closedAt },
-    { kind: 'set', ...renamed },
+    { kind: 'set-contact', ...renamed },
     { kind: 'set', ...renamed },
     { kind: 'lockdown', ...moved, tokensValidFrom: locked },
     { kind: 'end-tokens', ...moved, tokensValidFrom: ended },
