@@ -51,7 +51,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     for (const { command, verb } of typed) {
       command.action(async () => void (code = await runVerb(verb, readValues(command, verb), context)))
     }
-    if (!argv.includes('--help')) checkNoKeptFlags(typed, context.variables)
+    if (!argv.includes('--help')) checkNoKeptFlags(typed, context)
     await root.parseAsync(argv, { from: 'user' })
     return code
   } catch (error) {
@@ -135,18 +135,24 @@ function toOption(command: Command, name: string, flag: Flag, nowSeconds: number
 }
 
 /**
- * Without a -- before them, npm takes flags for itself, and passes them on as variables: `--dry-run` as `npm_config_dry_run=true`.
- * It sets `npm_config_yes` to nothing by itself.
- * @throws UserError when there is one.
+ * Without a -- before them, npm takes flags for itself, and passes them on as variables: `--dry-run` as `npm_config_dry_run=true`,
+ * `--grace=0` as `npm_config_grace=0`. A switch in `.npmrc` becomes the same variable.
+ * @throws UserError when a flag of the verb is there, and not on the command line.
  */
-function checkNoKeptFlags(typed: readonly TypedVerb[], variables: CommandContext['variables']): void {
-  const flags = new Set(typed.flatMap(({ command }) => command.options.map((option) => option.name())))
-  const kept = [...flags].filter((flag) => variables[`npm_config_${flag.replaceAll('-', '_')}`])
+function checkNoKeptFlags(typed: readonly TypedVerb[], { argv, variables }: CommandContext): void {
+  const command = typed.find((one, _, { length }) => length === 1 || one.command.name() === argv[1])?.command
+  const kept = (command?.options ?? []).filter((option) => {
+    const value = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
+    const isKept = value === 'true' || (option.required && value && value !== 'false')
+    return isKept && !argv.includes(`--${option.name()}`)
+  })
   if (kept.length === 0) return
-  const names = kept.map((flag) => `--${flag}`).join(' and ')
-  throw new UserError(
-    `npm kept ${names} for itself: write -- before your own words, as in ${describeStart('…')}. Nothing was changed.`,
-  )
+  const names = kept.map((option) => `--${option.name()}`).join(' and ')
+  throw new UserError([
+    `npm kept ${names} for itself, or has it from .npmrc.`,
+    `If you typed it, write -- before your own words, and '--' in PowerShell: ${describeStart('…')}`,
+    'If not, delete it where npm has it from: npm config list',
+  ])
 }
 
 /** @throws UserError when the verb takes no words. */

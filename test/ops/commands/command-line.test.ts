@@ -108,7 +108,7 @@ test('control characters in an argument are escaped, so that a terminal does not
 
 test.each([
   [{ npm_config_grace: '0' }, '--grace'],
-  [{ npm_config_persist_to: '/tmp/x', npm_config_yes: 'true' }, '--persist-to and --yes'],
+  [{ npm_config_persist_to: '/tmp/x', npm_config_yes: 'true' }, '--yes and --persist-to'],
 ])('%j, which npm sets for a flag before the --, is refused', async (variables, flags) => {
   expect(
     await runCommand(['partner', 'rotate', 'acme', '24h'], {
@@ -117,14 +117,23 @@ test.each([
     }),
   ).toEqual(
     refused(
-      `npm kept ${flags} for itself: write -- before your own words, as in npm run -s ops -- …. Nothing was changed.\n`,
+      `npm kept ${flags} for itself, or has it from .npmrc.
+If you typed it, write -- before your own words, and '--' in PowerShell: npm run -s ops -- …
+If not, delete it where npm has it from: npm config list
+`,
     ),
   )
 })
 
-test('npm_config_yes without a value, which npm sets by itself, is no flag', async () => {
-  const context = { ...failWith(new UserError('opened')), variables: { npm_config_yes: '' } }
-  expect(await runCommand(['partner', 'list'], context)).toEqual(refused('opened\n'))
+test.each<[string, Record<string, string>]>([
+  // npm sets it by itself.
+  ['partner rotate acme', { npm_config_yes: '' }],
+  ['partner list', { npm_config_json: 'false', npm_config_env: 'false' }],
+  ['partner list', { npm_config_force: 'true', npm_config_grace: '0' }],
+  ['partner list --json', { npm_config_json: 'true' }],
+])('%s is not refused when npm sets %j', async (words, variables) => {
+  const context = { ...failWith(new UserError('opened')), variables }
+  expect(await runCommand(words.split(' '), context)).toEqual(refused('opened\n'))
 })
 
 test.each(await listVerbs())('ops %s --help shows its example and its flags', async (words, verb) => {
