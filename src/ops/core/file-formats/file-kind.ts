@@ -17,6 +17,7 @@ const kinds: readonly Kind[] = [
   [/^\s*<(?:(?:.*<)?html|!doctype html|table|meta|style|head|body|div)\b/is, 'a web page (HTML)', saveAs],
   [/^\s*</, 'XML', saveAs],
   [/^MIME-Version:/i, 'a web page in one file (MHTML)', saveAs],
+  [/^(?:\p{Cc}‹|7z¼¯|Rar!)/u, 'packed', 'Unpack it first.'],
   [/^%PDF/, 'a PDF', 'Ask its sender for the spreadsheet.'],
   [/^\{\\rtf/, 'a document (RTF)', 'Ask its sender for the spreadsheet.'],
 ]

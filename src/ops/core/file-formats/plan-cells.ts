@@ -108,7 +108,7 @@ function decodeBoolean(cell: Cell): unknown {
 }
 
 /** Spreadsheets also write a date as its midnight. */
-const midnight = /[T ]00:00(?::00(?:\.0+)?)?Z?$/
+const midnight = /[T ]0?0:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?$/
 
 function decodeDate(cell: Cell): unknown {
   if (cell instanceof Date) return formatDate(cell)

@@ -65,8 +65,12 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
     const headerIndex = sheet.rows.findIndex((row) => row.some(isIdentifierColumn))
     return headerIndex === -1 ? [] : [{ sheet, headerIndex }]
   })
-  const visible = found.filter(({ sheet }) => !sheet.isHidden)
-  const [chosen, ...others] = visible.length > 0 ? visible : found
+  const filled = found.filter(({ sheet, headerIndex }) =>
+    sheet.rows.some((row, index) => index > headerIndex && !row.every(isEmptyCell)),
+  )
+  const counting = filled.length > 0 ? filled : found
+  const visible = counting.filter(({ sheet }) => !sheet.isHidden)
+  const [chosen, ...others] = visible.length > 0 ? visible : counting
   const place: Place = { kind: 'file' }
   if (chosen === undefined) {
     const expected = 'a row with the names of the columns, one of them identifier'

@@ -127,6 +127,10 @@ function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date
   // hucre takes a letter of a currency, such as in [$S/-280A], for a part of a date.
   const isNumber = found instanceof Date && format !== undefined && !/[ymdhs]/i.test(format)
   const value = isNumber ? toNumber(found) : found
+  // Of a large number it makes no date, and of 60 the date of 59: 29 February 1900 is only in spreadsheets.
+  if (isNumber && (value === 59 || Number.isNaN(value))) {
+    return new UnusableCell(`a number in the format ${abbreviate(cell?.style?.numFmt)}: format it as a plain number`)
+  }
   // 12.4 % is stored as 0.124.
   if (typeof value === 'number' && format?.includes('%')) {
     return new UnusableCell(`${Number((value * 100).toPrecision(15))} %, in a cell that is formatted as a percentage`)

@@ -88,6 +88,7 @@ test.each([
   ['a web page (HTML).', /save it as \.xlsx/, utf16('\ufeff<TABLE border=1>', false)],
   ['a web page in one file (MHTML).', /save it as \.xlsx/, utf8('MIME-Version: 1.0\r\n')],
   ['XML.', /save it as \.xlsx/, utf8('<?xml version="1.0"?>\n<Workbook><Table>')],
+  ['packed.', /Unpack it/, Buffer.from('1f8b08', 'hex')],
   ['a PDF.', /spreadsheet/, utf8('%PDF-1.7')],
   ['a document (RTF).', /spreadsheet/, utf8('{\\rtf1')],
 ])('a file that is %s is refused, whatever its name, with a way out', async (kind, wayOut, bytes) => {

@@ -151,6 +151,18 @@ describe('what people and spreadsheets do to a sheet is read', () => {
     expect(parse(readMe, named('Old', true))).toEqual({ ...expected, sheet: 'Old', notes })
   })
 
+  test('no sheet that only has the names of the columns, if another one has plans', () => {
+    const template = {
+      ...named('Plans'),
+      rows: makeSheet()
+        .rows.slice(0, 1)
+        .concat([[null, ' ']]),
+    }
+    expect(parse(template, named('New'))).toEqual({ ...expected, sheet: 'New' })
+    const notes = [expect.stringContaining(' is hidden')]
+    expect(parse(template, named('Old', true))).toEqual({ ...expected, sheet: 'Old', notes })
+  })
+
   test('neither of two sheets of plans, if people see both or none', () => {
     for (const isHidden of [false, true]) {
       const [defect, ...others] = listDefects(named('Plans', isHidden), named('Plans (2)', isHidden))

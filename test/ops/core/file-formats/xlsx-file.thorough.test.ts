@@ -84,6 +84,12 @@ test.each<[string, string, Partial<XlsxCell>, unknown]>([
     { formula: '6+6.9', formulaResult: 12.9, style: { numFmt: '[$S/-280A]0.0' } },
     12.9,
   ],
+  ...[59, 60, 250_000_000].map((value): [string, string, Partial<XlsxCell>, unknown] => [
+    `${value} in such a format, of which a date says too little`,
+    'performance1',
+    { value, style: { numFmt: '[$S/-280A]0' } },
+    'a number in the format "[$S/-280A]0": format it as a plain number',
+  ]),
   [
     'a time that has passed',
     'performance1',
@@ -205,14 +211,17 @@ async function editSheet(change: (xml: string) => string): Promise<Uint8Array> {
   return zipSync({ ...parts, [path]: strToU8(change(strFromU8(parts[path] ?? new Uint8Array()))) })
 }
 
-test.each(['2026-11-20', '2026-11-20T00:00:00', '2026-11-20T00:00:00.000'])(
-  'the date %s of a Strict workbook is read',
-  async (date) => {
-    const bytes = await editSheet((xml) => xml.replace(/<c r="B2".*?<\/c>/, `<c r="B2" t="d"><v>${date}</v></c>`))
-    const { patches } = parseUpdateSheets(await parseXlsx(bytes))
-    expect(patches[0]?.fields).toMatchObject({ performanceDate: '2026-11-20' })
-  },
-)
+test.each([
+  '2026-11-20',
+  '2026-11-20T00:00:00',
+  '2026-11-20T00:00:00.000',
+  '2026-11-20 0:00',
+  '2026-11-20 00:00:00+00:00',
+])('the date %s of a Strict workbook is read', async (date) => {
+  const bytes = await editSheet((xml) => xml.replace(/<c r="B2".*?<\/c>/, `<c r="B2" t="d"><v>${date}</v></c>`))
+  const { patches } = parseUpdateSheets(await parseXlsx(bytes))
+  expect(patches[0]?.fields).toMatchObject({ performanceDate: '2026-11-20' })
+})
 
 test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
   const lastRow = '<row r="1048576"><c r="T1048576"><v>1</v></c></row></sheetData>'
