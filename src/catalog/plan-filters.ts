@@ -47,10 +47,11 @@ const definitions = {
   fundType: {
     label: 'Fund type',
     description: 'Only plans whose `fundType` is exactly this text.',
-    expected: 'any text',
+    expected: 'text in UTF-8',
     schema: { type: 'string' },
     path: '$.fundType',
-    parse: (text) => text.normalize('NFC'),
+    // Decoding has replaced bytes that are not UTF-8.
+    parse: (text) => (text.includes('\uFFFD') ? undefined : text.normalize('NFC')),
   } satisfies FilterDefinition<string>,
   currency: {
     label: 'Currency',

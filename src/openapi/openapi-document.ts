@@ -65,6 +65,9 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
           { const: 'private, no-cache' },
         ),
         NoStore: describeHeader('On tokens and errors: do not store this response (RFC 9111).', { const: 'no-store' }),
+        Pragma: describeHeader('The same as Cache-Control, for old caches (RFC 6749 section 5.1).', {
+          const: 'no-cache',
+        }),
         Vary: describeHeader(
           'The list depends on the partner that the access token belongs to. A compressed response can add Accept-Encoding.',
           {},

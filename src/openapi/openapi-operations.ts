@@ -27,7 +27,7 @@ export function describeTokenOperation() {
     responses: {
       200: {
         description: 'An access token.',
-        headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore') },
+        headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore'), Pragma: referToHeader('Pragma') },
         content: describeBody('AccessToken', {
           access_token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl',
           expires_in: defaultTokenLifetimeSeconds,
@@ -51,7 +51,7 @@ export function describePlansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400. More than 300 lists per minute whose filters nobody sent since the catalog changed are refused with status 429. HEAD returns the same status and headers without the list.',
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. More than 300 lists per minute whose filters nobody sent since the catalog changed are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
     // Importers such as Postman's take the first one.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
@@ -66,7 +66,7 @@ export function describePlansOperation() {
       },
       304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
       ...describeRefusals('ErrorResponse', [
-        ['invalid_request', 'A filter is repeated, or its value cannot be read.'],
+        ['invalid_request', 'A filter is repeated, its name is almost right, or its value cannot be read.'],
         byDefault('missing_token'),
         byDefault('expired_token'),
         byDefault('invalid_token'),

@@ -20,18 +20,18 @@ export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'
 /**
  * Counts an attempt, whether or not the client exists. A limit that is not bound, fails or hangs allows the request and
  * logs `rate_limiter_failed`.
- * @param address the value of CF-Connecting-IP
+ * @param network see getNetwork
  * @returns whether both limits allow the attempt
  */
 export async function countAttempt(
   limits: RateLimits,
-  address: string | undefined,
+  network: string,
   clientId: string,
   warn: LogWarning,
 ): Promise<boolean> {
   // The network comes first: once it is over its limit, its attempts no longer count against the client.
   return (
-    (await isAllowed(limits, 'AUTH_ADDRESS_RATE_LIMIT', getNetwork(address), warn)) &&
+    (await isAllowed(limits, 'AUTH_ADDRESS_RATE_LIMIT', network, warn)) &&
     (await isAllowed(limits, 'AUTH_RATE_LIMIT', `unknown:${clientId}`, warn))
   )
 }
@@ -61,12 +61,25 @@ async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string
   }
 }
 
-/** Returns an IPv4 address unchanged, and the first 64 bits of an IPv6 address: one customer has a whole /64 (RFC 6177). */
-export function getNetwork(address = 'unknown'): string {
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('::')
+/** The address of requests that a Worker sends to another zone, whoever wrote it. */
+const addressOfWorkers = '2a06:98c0:3600::103'
+
+/**
+ * The network of a request counts: an IPv4 address, also in IPv6, or the first 64 bits of an IPv6 address, because one customer has a
+ * whole /64 (RFC 6177). Workers share an address, so the zone of the Worker's owner counts.
+ * @param address the value of CF-Connecting-IP
+ * @param worker the value of CF-Worker, which clients can't send
+ */
+export function getNetwork(address = 'none', worker?: string): string {
+  // In its canonical form (RFC 5952).
+  const ipv6 = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1)
+  if (!ipv6) return address
+  if (ipv6 === addressOfWorkers) return worker ? `worker:${worker}` : ipv6
+  // RFC 4291 section 2.5.5.2, RFC 6052.
+  if (/^(?:::ffff:|64:ff9b::)/.test(ipv6)) return ipv6
+  const [head = '', tail] = ipv6.split('::')
   const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const right = tail ? tail.split(':') : []
   const zeros = tail === undefined ? [] : Array.from({ length: 8 - left.length - right.length }, () => '0')
   return [...left, ...zeros, ...right].slice(0, 4).join(':')
 }

@@ -18,7 +18,7 @@ const bearer = '-H "Authorization: Bearer $TOKEN"'
 export const advice: Record<ErrorCode, Advice> = {
   invalid_request: {
     cause:
-      'On a token request, the Authorization header is missing (an OAuth 2 library may send the credentials in the body), is not Basic or can’t be decoded. On a plan request, a filter is repeated or has an invalid value. On any request: the URL starts with http:// instead of https://.',
+      'On a token request, the Authorization header is missing (an OAuth 2 library may send the credentials in the body), is not Basic or can’t be decoded. On a plan request, a filter is repeated, has an invalid value, or its name is only almost right. On any request: the URL starts with http:// instead of https://.',
     fix: 'Change the request as the message says.',
     request: `${bearer} "$API/api/v3/partners/$SHORT_NAME/plans?currency=12"`,
   },

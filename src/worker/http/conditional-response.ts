@@ -80,11 +80,18 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   }
 }
 
+/** What proxies that compress, such as Apache, add to a tag, and send back. */
+const encodingSuffix = /(?:--?|;)(?:gzip|br|zstd|deflate)"$/
+
 /** If-None-Match uses weak comparison (RFC 9110 section 13.1.2): `W/"x"` matches `"x"`. */
 function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
+  // Fast paths: no tag, and the tag as we sent it.
   if (ifNoneMatch === null) return false
-  if (ifNoneMatch.trim() === '*') return true
-  return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
+  if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
+  return ifNoneMatch.split(',').some((candidate) => {
+    const tag = candidate.trim().replace(/^W\//, '')
+    return tag === etag || tag.replace(encodingSuffix, '"') === etag
+  })
 }
 
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {

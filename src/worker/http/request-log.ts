@@ -27,13 +27,12 @@ export function createRequestLog({ takeLine }: LogDependencies) {
 
     const endedAtMs = Date.now()
     const facts = describeRequest(c, endedAtMs - nowMs)
-    const { status, durationMs, tier } = facts
-    const isInApi = isApiPath(c.req.path)
-    if (isInApi) recordUsage(c.env.USAGE, facts)
-    // Lists from memory are most of the requests, and a line costs more than the rest of such a request. Programs that look for
-    // holes ask for many paths outside the API.
+    const { status, durationMs, tier, partner } = facts
+    if (isApiPath(c.req.path)) recordUsage(c.env.USAGE, facts)
+    // Lists from memory are most of the requests, and a line costs more than the rest of such a request. Strangers can send any
+    // number of requests that are refused.
     const isFromMemory = tier === 'memory' && !c.get('answeredBy')?.isOld && status < 400 && durationMs <= slowMs
-    const isMinor = isInApi ? isFromMemory : status < 500
+    const isMinor = isFromMemory || (partner === undefined && status < 500)
     if (isMinor && !takeLine(endedAtMs)) return
     log(status < 500 ? 'info' : 'error', { event: 'request', requestId, method: c.req.method, ...facts })
   })

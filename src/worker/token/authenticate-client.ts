@@ -34,13 +34,13 @@ interface Dependencies {
 export async function authenticateClient(
   { openSignIn, rateLimits, verifiedSecrets, pbkdf2Iterations }: Dependencies,
   credentials: ClientCredentials,
-  address: string | undefined,
+  network: string,
   context: CacheContext,
 ): Promise<ClientAuthentication> {
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
   const known = await verifiedSecrets.recall(credentials, nowMs)
-  const countUnknown = () => countAttempt(rateLimits, address, clientId, warn)
+  const countUnknown = () => countAttempt(rateLimits, network, clientId, warn)
   const isWithinLimits = known ? await countKnownClient(rateLimits, clientId, warn) : await countUnknown()
   if (!isWithinLimits) return { kind: 'rate_limited' }
   let isCounted = known === undefined

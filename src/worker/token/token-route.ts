@@ -7,7 +7,7 @@ import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
 import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
 import { createCacheContext } from '../cache/cache-context.ts'
-import { RateLimitError } from '../rate-limit.ts'
+import { getNetwork, RateLimitError } from '../rate-limit.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
@@ -29,7 +29,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
         const client = await authenticateClient(
           { openSignIn, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
           credentials,
-          c.req.header('CF-Connecting-IP'),
+          getNetwork(c.req.header('CF-Connecting-IP'), c.req.header('CF-Worker')),
           context,
         )
         if (client.partner) c.set('partner', { shortName: client.partner.shortName })
@@ -49,7 +49,8 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
         const accessToken = await issueAccessToken(claims, findSigningKey(signingKeys, nowSeconds))
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
-          { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store' } },
+          // RFC 6749 section 5.1 requires both.
+          { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store', Pragma: 'no-cache' } },
         )
       })
       .all('/', methodNotAllowed('POST'))

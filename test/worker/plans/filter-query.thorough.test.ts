@@ -18,13 +18,17 @@ test.each([
   ['categoryId=3&currency=USD&fundType=BOND', { categoryId: 3, currency: 'USD', fundType: 'BOND' }],
   ['currency=&categoryId=&fundType=', {}],
   ['currency=&currency=KES', { currency: 'KES' }],
-  ['page=2&CURRENCY=x&currency[]=x', {}],
+  ['page=2&currencies=x&xcurrency=x&currency[a]=x&categoryI=1', {}],
+  ['currency[]=&CURRENCY=&amp;currency=', {}],
+  ['%ff=x', {}],
 ])('reads %j as %j', (query, filter) => {
   expect(parse(query)).toEqual({ kind: 'filter', filter })
 })
 
 const badCategory = 'categoryId must be a decimal integer of 0 or more, such as 701.'
 const badCurrency = 'currency must be a currency code of three letters, such as KES.'
+const badFundType = 'fundType must be text in UTF-8.'
+const misspelled = (name: string) => `A parameter is called almost like ${name}: call it exactly ${name}.`
 
 test.each([
   ['categoryId=-1', [badCategory]],
@@ -41,6 +45,18 @@ test.each([
   ['currency=KES%0A', [badCurrency]],
   ['categoryId=x&currency=1', [badCategory, badCurrency]],
   ['currency=KES&currency=KES', ['currency is given more than once: give it once.']],
+  ['fundType=%ff', [badFundType]],
+  ['fundType=caf%E9', [badFundType]],
+  ['fundType=%EF%BF%BD', [badFundType]],
+  ['currency=K%ffS', [badCurrency]],
+  ...[
+    ['categoryId[]', 'categoryid', 'CategoryId', 'category_id', 'CATEGORY-ID', 'amp;categoryId', 'amp;amp;category_id'],
+    ['categoryId[0]', 'categoryId%5B12%5D', '%20categoryId', 'categoryId+', 'category%20id', 'category%C2%A0Id'],
+  ]
+    .flat()
+    .map((name): [string, string[]] => [`${name}=701`, [misspelled('categoryId')]]),
+  ['currency=KES&Currency=USD&FUND_TYPE=', [misspelled('currency')]],
+  ['currency=1&Currency=USD&fund_type=A', [badCurrency, misspelled('currency'), misspelled('fundType')]],
   ['fundType=A&fundType=B', ['fundType is given more than once: give it once.']],
 ])('refuses %j', (query, problems) => {
   expect(parse(query)).toEqual({ kind: 'invalid', problems })

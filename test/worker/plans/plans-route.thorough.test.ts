@@ -516,7 +516,9 @@ describe('conditional requests', () => {
   test('with the current ETag get a 304 without a body', async () => {
     await seedPlans(makePlan())
     const etag = (await list()).headers.get('ETag') ?? ''
-    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const suffixes = ['-gzip', ';gzip', '--gzip', '-br', '-zstd', '-deflate']
+    const changed = suffixes.map((suffix) => etag.replace(/"$/, `${suffix}"`))
+    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*', ...changed, `W/${changed[0]}, "other"`]) {
       const response = await list('', { 'If-None-Match': condition })
       expect({ status: response.status, text: await response.text() }).toEqual({ status: 304, text: '' })
       expect(Object.fromEntries(response.headers)).toEqual({
@@ -535,7 +537,8 @@ describe('conditional requests', () => {
   test('with another ETag get the list', async () => {
     await seedPlans(makePlan())
     const etag = (await list()).headers.get('ETag') ?? ''
-    for (const condition of ['"other"', etag.slice(1, -1), '']) {
+    const twice = etag.replace(/"$/, '-gzip-gzip"')
+    for (const condition of ['"other"', etag.slice(1, -1), '', twice, etag.replace(/"$/, '-"'), `${etag}-gzip`]) {
       expect((await list('', { 'If-None-Match': condition })).status).toBe(200)
     }
     await seedPlans(makePlan({ name: 'Another name' }))

@@ -37,6 +37,7 @@ describe('the right secret', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('Content-Type')).toBe('application/json')
     expect(response.headers.get('Cache-Control')).toBe('no-store')
+    expect(response.headers.get('Pragma')).toBe('no-cache')
     expect(response.headers.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/)
     expect(await response.json()).toEqual({
       access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
@@ -307,6 +308,18 @@ describe('the rate limit', () => {
     for (let n = 1; n <= 10; n++) statuses.push((await attempt(authorization(n), address(n), bindings)).status)
     expect(statuses).toEqual([401, 401, 401, 429, 429, 429, 429, 429, 429, 429])
     expect(deriveBits).toHaveBeenCalledTimes(6)
+  })
+
+  test('does not block the Worker of a partner when another Worker floods the service', async () => {
+    const bindings = limited(3, 9)
+    const attemptFrom = (zone: string, authorization: string) => {
+      const headers = { Authorization: authorization, 'CF-Connecting-IP': '2a06:98c0:3600::103', 'CF-Worker': zone }
+      return send(tokenPath, { method: 'POST', headers }, bindings)
+    }
+    for (let n = 0; n < 5; n++) await attemptFrom('stranger.example', basic(`unknown-${n}`, 'x'))
+    expect((await attemptFrom('stranger.example', basic('unknown', 'x'))).status).toBe(429)
+    const right = basic(partner.clientId, partner.clientSecret)
+    expect((await attemptFrom('partner.example', right)).status).toBe(200)
   })
 
   test('does not block a client whose ID is flooded from another address', async () => {
