@@ -38,6 +38,7 @@ export async function publishShown(
     const result = await publishProposal(run.store, proposal, run.attribution)
     if (result.kind === 'made') return { proposal, publication: result.publication }
     change = result.change
+    if (change.changes.length === 0) continue
     run.warn('Somebody else changed the same plans at the same time. The change is now:')
     if (!review.describe) run.warn(...formatDifference(change.changes))
   }

@@ -368,6 +368,31 @@ test('an overdue publication is made again now, also when the schedule runs mean
   }
 })
 
+test('a change that others overtake is shown again, merged, and asked for again; of the same field it is refused', async () => {
+  const rename = () => ops('plan set cash hint=Theirs --as boris')
+  const merged = await runAround('plan set cash tenor=Mine performance1=14', 1, rename)
+  expect(merged).toMatchObject({ code: 0, stdout: expect.stringContaining('Published as publication') })
+  expect(merged.stderr).toMatch(/^Somebody else changed the same plans at the same time\. The change is now:\n~ cash: /)
+  expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 14 })
+  const refused = await runAround('plan set cash tenor=Again', 1, () => ops('plan set cash tenor=Theirs'))
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: 'It can’t be published: others changed tenor of cash.\nNothing was changed.\n',
+  })
+  const same = await runAround('plan set cash tenor=Same', 1, () => ops('plan set cash tenor=Same'))
+  expect(same).toMatchObject({ code: 0, stdout: 'cash has these values already.\n' })
+})
+
+test('an approval of what others did already says that it changed nothing', async () => {
+  approval = 'required'
+  await ops('plan close cash --public-note Full. --as amina')
+  approval = 'off'
+  await ops('plan close cash --public-note Full.')
+  expect((await ops('catalog approve 2')).stdout).toContain(
+    'Publication 2 is published, and changed nothing: others had made the same change.',
+  )
+})
+
 test('an export has the format of its name and of the past, and import and update read it', async () => {
   const folder = await useFolder()
   await spreadTimes(bindings().DB)

@@ -32,8 +32,8 @@ beforeEach(async () => {
 })
 
 const nextMinute = () => (Math.floor(Date.now() / 60_000) + 2) * 60
-const schedule = async (name: string) =>
-  (await closePlan(store, name, 'Sold out.', { ...request, dueAt: nextMinute() })).publication?.id ?? 0
+const schedule = async (name: string, note = 'Sold out.') =>
+  (await closePlan(store, name, note, { ...request, dueAt: nextMinute() })).publication?.id ?? 0
 
 const migrations = migrationFiles
 const deployed: Store = { ...store, target: { remote: true, env: 'staging' } }
@@ -251,6 +251,17 @@ describe('publications', () => {
       expect.stringMatching(
         new RegExp(
           `^problem publications: Publication ${doomed} will conflict: .* again: ${command} redo ${doomed}; to drop it: ${command} cancel ${doomed}$`,
+        ),
+      ),
+    ])
+  })
+
+  test('that an earlier one makes conflict are named with it: making the later one again would not help', async () => {
+    const [first, second] = [await schedule('plan-1'), await schedule('plan-1', 'Later.')]
+    expect(await findMistakes()).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^problem publications: Publication ${second} will conflict: publication ${first} changes .* the other: ${command} cancel ${first}; to drop it: ${command} cancel ${second}$`,
         ),
       ),
     ])
