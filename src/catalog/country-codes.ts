@@ -6,3 +6,8 @@ const countryCodes = new Set(iso31661.map(({ alpha2 }) => alpha2))
 export function isCountryCode(text: string): boolean {
   return countryCodes.has(text)
 }
+
+/** @returns words to add to a refusal: UK is the code that people expect. */
+export function findCountryHint(text: unknown): string {
+  return text === 'UK' ? ' (the United Kingdom is GB)' : ''
+}

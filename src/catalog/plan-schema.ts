@@ -3,16 +3,16 @@
 import { codes as listCurrencies } from 'currency-codes'
 import { z } from 'zod'
 import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'
-import { isCountryCode } from './country-codes.ts'
+import { findCountryHint, isCountryCode } from './country-codes.ts'
 
 /** For amounts and returns. */
 export const maxDigits = 15
 /** One less than MAX_SAFE_INTEGER: the filter categoryId turns larger numbers into that, which no category has. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
-const countryCode = z
-  .string({ error: 'a country code' })
-  .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
+const countryCode = z.string({ error: 'a country code' }).refine(isCountryCode, {
+  error: ({ input }) => `an ISO 3166-1 alpha-2 country code in upper case, such as "KE"${findCountryHint(input)}`,
+})
 
 /** The part of the rule that JSON Schema can express. */
 const currencyPattern = '^[A-Z]{3}$'

@@ -77,11 +77,17 @@ function readDate(day: string, nowSeconds: number): string {
   return new Date(today + shift * daySeconds * 1000).toISOString().slice(0, 10)
 }
 
+/** A later time is a typing mistake. */
+const maxAheadSeconds = 10 * 366 * daySeconds
+
 const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
 
 /** @returns Unix seconds of `--at`. @throws UserError unless it is a time. */
 export function parseTime(text: string, nowSeconds: number): number {
   const seconds = readTime(text, nowSeconds)
+  if (seconds !== undefined && seconds > nowSeconds + maxAheadSeconds) {
+    throw new UserError(`--at must be within ten years; it is ${abbreviate(text)}.`)
+  }
   if (seconds !== undefined) return seconds
   throw new UserError(`--at must be a time such as ${forms}; it is ${abbreviate(text)}.`)
 }

@@ -5,6 +5,7 @@ import { UserError } from '../shared/user-error.ts'
 import { classifyAnswer, CloudflareError, refuse } from './failure.ts'
 import { retry } from './retry.ts'
 import type { Target } from '../shared/target.ts'
+import { findNetworkHint } from './system-error.ts'
 import { readWranglerConfig } from './wrangler-toml.ts'
 
 /** D1 runs a batch of statements for at most 30 s. */
@@ -26,6 +27,9 @@ export type AskServerTime = () => Promise<number>
 /** Runs SQL on Workers Analytics Engine, and returns the rows. */
 export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
 
+/** Cloudflare's code for a text that is no API token, such as an API key. */
+const malformedHeaders = 6003
+
 /** Cloudflare refuses a token with the same words when it is of another account. */
 export const tokenAdvice =
   'Check that the token has the permissions of its role ("Tokens" in src/worker/DEPLOY.md), and that CLOUDFLARE_ACCOUNT_ID is its account.'
@@ -37,7 +41,9 @@ export async function openAccount({ env }: Target) {
   const token = process.env['CLOUDFLARE_API_TOKEN'] ?? ''
   const problems = [
     !/^[0-9a-f]{32}$/.test(accountId) && 'Set CLOUDFLARE_ACCOUNT_ID to the ID of the account, 32 hexadecimal digits.',
-    !/^[\w-]+$/.test(token) && 'Set CLOUDFLARE_API_TOKEN to a token: see "Tokens" in src/worker/DEPLOY.md.',
+    token === '' && 'Set CLOUDFLARE_API_TOKEN to a token: see "Tokens" in src/worker/DEPLOY.md.',
+    !/^[\w-]*$/.test(token) &&
+      'CLOUDFLARE_API_TOKEN has a character that no token has, such as a space, a quote or a line end: set it again.',
   ].filter((problem) => typeof problem === 'string')
   if (problems.length > 0) throw new UserError(problems)
   const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
@@ -134,7 +140,8 @@ async function sendOnce(url: string, request: RequestInit, clock: ServerClock): 
     redirect: 'manual',
     signal: AbortSignal.timeout(deadlineMs),
   }).catch((error: unknown) => {
-    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { kind: 'unknown' })
+    const reason = `${describeFetchError(error)}.${findNetworkHint(error)}`
+    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${reason}`, { kind: 'unknown' })
   })
   clock.set(response)
   const text = await response.text().catch(() => '')
@@ -147,19 +154,33 @@ async function sendOnce(url: string, request: RequestInit, clock: ServerClock): 
 
 function readRefusal(response: Response, { success, errors }: Record<string, unknown>, text: string): CloudflareError {
   const { status, ok, headers } = response
-  const refusals: unknown[] = Array.isArray(errors) ? errors : []
+  const refusals = [
+    ...(Array.isArray(errors) ? (errors as unknown[]) : []),
+    readPath(errors, 0, 'error_chain', 0),
+  ].filter(isJsonObject)
   const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
   const codes = refusals.map((refusal) => readPath(refusal, 'code'))
   // The answer was lost after its first line: the call may have had its effect.
   const isCutOff = ok && success !== false
+  const location = status >= 300 && status < 400 && headers.get('Location')
+  if (location || (status < 500 && text.trimStart().startsWith('<'))) {
+    const found = location ? `a redirect to ${abbreviate(location)}` : 'a web page'
+    const advice = 'check the proxy or firewall between, and CLOUDFLARE_API_BASE_URL'
+    const message = `${new URL(response.url).host} answered ${status} with ${found}, not as Cloudflare's API does: ${advice}.`
+    return new CloudflareError(message, { kind: isCutOff ? 'unknown' : 'refused' })
+  }
   const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || abbreviate(text)
-  if (status === 401 || status === 403) {
-    return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${tokenAdvice}`, { codes })
+  if (status === 401 || status === 403 || codes.includes(malformedHeaders)) {
+    const advice = codes.includes(malformedHeaders)
+      ? 'Check that CLOUDFLARE_API_TOKEN is a whole API token, and no API key.'
+      : tokenAdvice
+    return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${advice}`, { codes })
   }
   const retryAfter = headers.get('Retry-After') ?? ''
   const retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const wait = retryAfterSeconds === undefined ? '' : ` It asks to wait ${retryAfterSeconds} s.`
-  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}`, {
+  const missing = status === 404 ? ' Check CLOUDFLARE_ACCOUNT_ID, and the name and IDs in wrangler.toml.' : ''
+  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}${missing}`, {
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
     retryAfterSeconds,
     codes,

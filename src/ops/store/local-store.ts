@@ -9,7 +9,7 @@ import { findCause, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
 import { retry } from './retry.ts'
 import { listBindingKeys, type Store } from './store.ts'
-import { findReason } from './system-error.ts'
+import { findDiskProblem, findReason } from './system-error.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 import { listMigrationFiles } from './wrangler.ts'
 
@@ -63,6 +63,12 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     }
     const isOfState = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
     if (!isOfState && findReason(error) === undefined) throw error
+    const diskProblem = await findDiskProblem(state)
+    if (diskProblem !== undefined) {
+      throw new UserError(
+        `The folder ${state} can't be written: ${diskProblem}. Free space, or make it writable, then run the command again.`,
+      )
+    }
     throw new UserError(
       `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again. Otherwise move the folder away, and create a new one: ${migration}`,
     )

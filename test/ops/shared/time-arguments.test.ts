@@ -52,6 +52,12 @@ it.each([
   expect(() => parseTime(text, noon)).toThrow('--at must be a time such as')
 })
 
+it('refuses a time beyond ten years, which is a typing mistake', () => {
+  expect(parseTime('2036-10-03T12:00Z', noon)).toBe(Date.UTC(2036, 9, 3, 12) / 1000)
+  expect(() => parseTime('2062-10-03', noon)).toThrow('--at must be within ten years; it is "2062-10-03".')
+  expect(() => parseDueTime('+3700d', noon)).toThrow('--at must be within ten years')
+})
+
 it('publishes at whole minutes', () => {
   expect(parseDueTime('2026-10-03T12:00:00Z', noon)).toBe(noon)
   expect(parseDueTime('+1h', noon + 1)).toBe(noon + 3660)

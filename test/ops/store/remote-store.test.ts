@@ -100,8 +100,8 @@ describe('a failure is one line that names the fix', () => {
 
   test.each([
     ['API_TOKEN', '', noToken],
-    ['API_TOKEN', 'two\nlines', noToken],
-    ['API_TOKEN', '…', noToken],
+    ['API_TOKEN', `${'e'.repeat(40)}\n`, /^CLOUDFLARE_API_TOKEN has a character that no token has, .* a line end: /],
+    ['API_TOKEN', '…', /^CLOUDFLARE_API_TOKEN has a character /],
     ['API_TOKEN', 'e'.repeat(32), otherAccount],
     ['API_BASE_URL', 'http://127.0.0.1:59999', /^Can't reach 127.0.0.1:59999: ECONNREFUSED. Nothing was changed /],
     ['ACCOUNT_ID', '', noAccount],
@@ -122,17 +122,60 @@ describe('a failure is one line that names the fix', () => {
     await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))
   })
 
-  test('a redirect, which is not followed with the token', async () => {
+  const json = (status: number, ...errors: object[]): Answer => [status, {}, JSON.stringify({ success: false, errors })]
+  type Answer = [status: number, headers: Record<string, string>, body: string]
+  const page = '<!DOCTYPE html>\n<title>Sign in</title>'
+  const headers = { code: 6003, message: 'Invalid request headers' }
+
+  test.each<[string, Answer, RegExp]>([
+    [
+      'a redirect, which is not followed with the token',
+      [302, { Location: 'https://login.example.com/?next=x' }, page],
+      /^127\.0\.0\.1:\d+ answered 302 with a redirect to "https:\/\/login\.example\.com\/\?next=x", .* proxy or firewall /,
+    ],
+    ['a page of a proxy', [200, {}, page], /^127\.0\.0\.1:\d+ answered 200 with a web page, .* proxy or firewall /],
+    ['a page of a firewall', [403, {}, `\n${page}`], /answered 403 with a web page, .* proxy or firewall /],
+    ['a page while Cloudflare fails', [502, {}, page], /^Cloudflare answered 502: /],
+    [
+      'a text that is no token',
+      json(400, { ...headers, error_chain: [{ code: 6111, message: 'Invalid format for Authorization header' }] }),
+      /^Cloudflare refuses the token \(400\): Invalid request headers; Invalid format for Authorization header\. Check that CLOUDFLARE_API_TOKEN is a whole /,
+    ],
+    [
+      'an ID that is not there',
+      json(404, { code: 7404, message: 'The database could not be found' }),
+      /^Cloudflare answered 404: The database could not be found\. Check CLOUDFLARE_ACCOUNT_ID, and the name and IDs in wrangler\.toml\./,
+    ],
+  ])('%s', async (_, answer, message) => {
     const urls: string[] = []
     const server = createServer(({ url = '' }, response) => {
       urls.push(url)
-      response.writeHead(307, { Location: '/elsewhere' }).end()
+      response.writeHead(answer[0], answer[1]).end(answer[2])
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     onTestFinished(() => void server.close())
     vi.stubEnv('CLOUDFLARE_API_BASE_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    await expect(remote(listPartners)).rejects.toThrow(/^Cloudflare answered 307: /)
-    expect(urls).toEqual([expect.stringMatching(/^\/accounts\/.*\/raw$/)])
+    await expect(remote(listPartners)).rejects.toThrow(message)
+    expect([...new Set(urls)]).toEqual([expect.stringMatching(/^\/accounts\/.*\/raw$/)])
+  })
+
+  test.each([
+    [
+      'ECONNREFUSED',
+      { HTTPS_PROXY: 'http://proxy.example.com:3128' },
+      ' HTTPS_PROXY is set, and Node does not use it: ',
+    ],
+    ['ECONNREFUSED', { HTTPS_PROXY: 'http://proxy.example.com:3128', NODE_USE_ENV_PROXY: '1' }, ' Nothing was changed'],
+    ['ETIMEDOUT', { https_proxy: 'http://proxy.example.com:3128' }, ' HTTPS_PROXY is set, and Node does not use it: '],
+    ['SELF_SIGNED_CERT_IN_CHAIN', {}, ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS '],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', {}, ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS '],
+  ])('%s with %j', async (code, variables, hint) => {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+    const failure = new TypeError('fetch failed', { cause: { code } })
+    vi.spyOn(globalThis, 'fetch').mockRejectedValue(failure)
+    await expect(remote(listPartners)).rejects.toThrow(
+      new RegExp(`^Can't reach 127\\.0\\.0\\.1:\\d+: ${code}\\.${hint}`),
+    )
   })
 })
 

@@ -1,6 +1,7 @@
 // The smoke test: calls a running service as a partner does.
 import { encodeBase64 } from '../../../crypto/base64.ts'
 import { readPath } from '../../../json.ts'
+import { findNetworkHint } from '../../store/system-error.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { createSmokeCall, maxWaitSeconds, type SmokeResponse, type WantedVersion } from './smoke-call.ts'
 
@@ -146,5 +147,7 @@ function expectEqual(name: string, found: unknown, expected: unknown): void {
 }
 
 function describe(error: Error): string {
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+  const reason = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+  const hint = findNetworkHint(error)
+  return hint === '' ? reason : `${reason}.${hint}`
 }

@@ -203,6 +203,11 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     ['name', new UnusableCell('#REF!'), 'expected text of 1 to 200 characters; found #REF!.'],
     ['category.name', null, 'expected text of 1 to 200 characters; found nothing.'],
     ['minTopUpAmounts.KES', -1, 'expected a number of 0 or more; found -1.'],
+    [
+      'viewableIn',
+      'UK',
+      'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE" (the United Kingdom is GB); found "UK".',
+    ],
     ['viewableIn', 'KE XX', 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "XX".'],
     ['isInvestable', 'no', 'expected true or false; found "no".'],
     ['exportedFrom', 'me', 'expected the text of an export, or nothing; found "me".'],
