@@ -18,13 +18,21 @@ function listRaised(changes: readonly PlanChange[]): CatalogPlan[] {
   )
 }
 
+/** The month that most of the plans have, and the newest of such months: a single wrong year is not the month of a file. */
+function findCommonMonth(plans: readonly CatalogPlan[]): string {
+  const groups = [...Map.groupBy(plans, monthOf)].toSorted(
+    ([month, { length }], [other, { length: otherLength }]) => otherLength - length || other.localeCompare(month),
+  )
+  return groups[0]?.[0] ?? ''
+}
+
 /** Names plans with figures of an earlier month than the file brings. @param others the plans that don't change. */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
-  const newest = listRaised(changes).map(monthOf).toSorted().at(-1) ?? ''
-  const changed = changes.filter(({ after }) => after !== null && monthOf(after) < newest)
+  const month = findCommonMonth(listRaised(changes))
+  const changed = changes.filter(({ after }) => after !== null && monthOf(after) < month)
   const undated = changed.filter(({ before, after }) => before && isForgottenDate(comparePlans(before, after)))
   const kept = changed.filter((change) => !undated.includes(change)).flatMap(({ after }) => after ?? [])
-  const older = [...others, ...kept].filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < newest)
+  const older = [...others, ...kept].filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < month)
   const months = [...new Set(older.map(monthOf))].toSorted().join(', ')
   return [
     ...name(

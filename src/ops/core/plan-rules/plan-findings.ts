@@ -1,5 +1,5 @@
 // Finds values that are allowed in a plan, but look like a mistake. Pure.
-import { abbreviatePair } from '../../../abbreviate.ts'
+import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { comparePlans, partOf, type PlanChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
@@ -22,19 +22,28 @@ export interface PlanFinding {
     | 'letters'
   /** The identifier of a plan, the code of a country, or the short name of a partner. */
   subject: string
+  /** The path of the value in a plan. */
+  field?: string
+  /** The same for the same value, so that findings can be grouped. */
   message: string
 }
 
-/** More findings of the same rule are only counted. */
+/** More values of the same rule are only counted. */
 const maxAlike = 3
 
-/** Counts the findings of a rule after the first ones. */
+/** Groups the findings of a rule by value, the rarest first: a single wrong year is not hidden by a month of others. */
 export function foldFindings(findings: readonly PlanFinding[]): PlanFinding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((alike) => {
-    const shown = alike.slice(0, maxAlike)
-    const [first] = alike.slice(maxAlike)
-    const others = { subject: `${alike.length - maxAlike} more`, message: 'Like those above.' }
-    return first ? shown.concat({ ...first, ...others }) : shown
+    const groups = [...Map.groupBy(alike, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
+    const folded: PlanFinding[] = []
+    for (const group of groups.slice(0, maxAlike)) {
+      const [first] = group
+      if (first) folded.push({ ...first, subject: nameSome(group.map(({ subject }) => subject)) })
+    }
+    const rest = groups.slice(maxAlike).flat()
+    const [first] = rest
+    if (first) folded.push({ ...first, subject: `${rest.length} more`, message: 'Like those above.' })
+    return folded
   })
 }
 
@@ -70,19 +79,26 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
     const value = plan[field]
     if (value === null || isPlausibleReturn(value)) continue
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
-    found.push({ level: 'error', rule: 'return', subject, message })
+    found.push({ level: 'error', rule: 'return', subject, field, message })
   }
   if (performanceDate > today) {
-    const message = `performanceDate ${performanceDate} is in the future.`
-    found.push({ level: 'error', rule: 'future', subject, message })
+    const message = `performanceDate ${performanceDate} is ${describeDistance(today, performanceDate)} ahead.`
+    found.push({ level: 'error', rule: 'future', subject, field: 'performanceDate', message })
   }
   for (const [path, { to }] of comparePlans(null, plan)) {
     const repaired = typeof to === 'string' ? repairLetters(to) : undefined
     if (repaired === undefined) continue
     const message = `${path} ${abbreviatePair(to, repaired).join(' is probably ')} in a wrong encoding.`
-    found.push({ level: 'warning', rule: 'letters', subject, message })
+    found.push({ level: 'warning', rule: 'letters', subject, field: path, message })
   }
   return found
+}
+
+/** `2 days`, `36 years` */
+function describeDistance(from: string, to: string): string {
+  const days = Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000)
+  if (days < 730) return days === 1 ? '1 day' : `${days} days`
+  return `${Math.floor(days / 365.25)} years`
 }
 
 /** The character of each byte. */
@@ -111,7 +127,7 @@ export function findJumps(subject: string, changes: PlanChanges): PlanFinding[] 
     const isReturn = /^performance\d+$/.test(path)
     const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(path) && isAmountJump(from, to)
     const message = `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
-    return isJump ? [{ level: 'warning', rule: 'jump', subject, message }] : []
+    return isJump ? [{ level: 'warning', rule: 'jump', subject, field: path, message }] : []
   })
 }
 
@@ -120,16 +136,18 @@ export function findLostFigures(before: CatalogPlan, after: CatalogPlan): PlanFi
   const subject = after.identifier
   const found = returns.flatMap((field): PlanFinding[] => {
     const message = `${field} was ${before[field]}, and becomes null.`
-    return before[field] !== null && after[field] === null ? [{ level: 'warning', rule: 'lost', subject, message }] : []
+    const isLost = before[field] !== null && after[field] === null
+    return isLost ? [{ level: 'warning', rule: 'lost', subject, field, message }] : []
   })
+  const ofDate = { level: 'warning', subject, field: 'performanceDate' } as const
   const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`
   if (after.performanceDate < before.performanceDate) {
-    found.push({ level: 'warning', rule: 'back', subject, message: `${dates}, which is earlier.` })
+    found.push({ ...ofDate, rule: 'back', message: `${dates}, which is earlier.` })
   }
   const known = returns.filter((field) => after[field] !== null)
   const isStale = known.length > 0 && known.every((field) => after[field] === before[field])
   if (after.performanceDate > before.performanceDate && isStale) {
-    found.push({ level: 'warning', rule: 'stale', subject, message: `${dates}, and no return changes.` })
+    found.push({ ...ofDate, rule: 'stale', message: `${dates}, and no return changes.` })
   }
   return found
 }
@@ -176,6 +194,43 @@ export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
   })
   // The members of an object move together.
   return [...new Set(warnings)]
+}
+
+/** Fewer plans must have exactly each other's values. */
+const minSwapped = 3
+
+/** Finds two columns of returns that changed places: for most plans, each new value is, or is near, the old value of the other column. */
+export function findSwappedReturns(plans: readonly PlanPair[]): string[] {
+  return returns.flatMap((first, index) =>
+    returns.slice(index + 1).flatMap((second) => {
+      const changed = plans.filter(({ before, after }) =>
+        [first, second].some((field) => before[field] !== after[field]),
+      )
+      const swapped = changed.filter((plan) => isSwapped(plan, first, second))
+      const isExact = swapped.every(
+        ({ before, after }) => before[first] === after[second] && before[second] === after[first],
+      )
+      if (swapped.length <= changed.length / 2 || (swapped.length < minSwapped && !isExact)) return []
+      const count = `${swapped.length} of ${changed.length} changed ${changed.length === 1 ? 'plan' : 'plans'}`
+      return `In ${count}, ${first} looks like the earlier ${second}, and ${second} like the earlier ${first}: were the columns swapped?`
+    }),
+  )
+}
+
+type Return = (typeof returns)[number]
+
+/** A plan before and after a change. */
+interface PlanPair {
+  before: CatalogPlan
+  after: CatalogPlan
+}
+
+/** Whether both new values are much nearer to the old value of the other return than to their own. */
+function isSwapped({ before, after }: PlanPair, first: Return, second: Return): boolean {
+  const [old1, old2, new1, new2] = [before[first], before[second], after[first], after[second]]
+  if (old1 === null || old2 === null || new1 === null || new2 === null) return false
+  const asSwapped = Math.abs(new1 - old2) + Math.abs(new2 - old1)
+  return old1 !== old2 && asSwapped < (Math.abs(new1 - old1) + Math.abs(new2 - old2)) / 2
 }
 
 /** Whether many new figures look more like another plan's earlier figure, that of the same rank, than like their own. */

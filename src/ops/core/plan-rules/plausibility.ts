@@ -1,5 +1,6 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
 import { nameSome } from '../../../abbreviate.ts'
+import { readPath } from '../../../json.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
@@ -14,6 +15,7 @@ import {
   findJumps,
   findLostFigures,
   findMovedColumns,
+  findSwappedReturns,
   foldFindings,
   type PlanFinding,
 } from './plan-findings.ts'
@@ -73,6 +75,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
     ...describeRemovals('the catalog', others.plans + changes.filter(({ before }) => before).length, changes),
     ...describeLists(sizes, changes, partners),
     ...findMovedColumns(changed.map(({ paths }) => paths)),
+    ...findSwappedReturns(changed),
     ...(isUndo ? [] : findForgottenDates(changed.map(({ paths }) => paths))),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
   ]
@@ -81,8 +84,8 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
 /** Finds the implausible values that the plan did not have before. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
   const find = (plan: CatalogPlan | null) => (plan ? findImplausibleValues(plan, today) : [])
-  const known = new Set(find(before).map(({ message }) => message))
-  return find(after).filter(({ message }) => !known.has(message))
+  const known = new Map(find(before).map(({ field }) => [field, readPath(before, ...(field ?? '').split('.'))]))
+  return find(after).filter(({ field }) => known.get(field) !== readPath(after, ...(field ?? '').split('.')))
 }
 
 interface Sizes {

@@ -44,7 +44,12 @@ test('finds countries with partners and without a plan; the most severe findings
   await createPartner(store, { shortName: 'paris', name: 'Paris', country: 'FR' }, attribution)
   await importPlans([fine(1, { performanceDate: '2062-01-31' })])
   expect(await checkCatalog(store)).toMatchObject([
-    { level: 'error', subject: 'plan-1', message: 'performanceDate 2062-01-31 is in the future.' },
+    {
+      level: 'error',
+      subject: 'plan-1',
+      field: 'performanceDate',
+      message: 'performanceDate 2062-01-31 is 35 years ahead.',
+    },
     { level: 'warning', subject: 'FR', message: 'No plan is viewable in this country, which has partners: paris.' },
   ])
 })

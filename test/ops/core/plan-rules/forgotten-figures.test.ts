@@ -13,6 +13,12 @@ const other = makePlan({ id: 9 })
 
 test.each<[title: string, edits: Partial<CatalogPlan>[], others: CatalogPlan[], named: string[]]>([
   ['a plan that does not change', [november], [other], ['2026-10: plan-9']],
+  [
+    'the forgotten one beside a wrong year',
+    [november, november, { performanceDate: '2062-11-30' }],
+    [other],
+    ['2026-10: plan-9'],
+  ],
   ['a changed plan without new returns', [november, { hint: 'New' }], [], ['2026-10: plan-2']],
   ['a changed plan with new returns', [november, { performance3: 12 }], [], ['performanceDate: plan-2']],
   [

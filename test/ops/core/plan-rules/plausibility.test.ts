@@ -23,7 +23,7 @@ test.each([
   ],
   ['a return that jumps', { performance1: 50 }, 'performance1 jumped from 13.1 to 50. Is'],
   ['a loss of more than a half', { performance3: -51 }, 'performance3 is -51 % per year.'],
-  ['a date in the future', { performanceDate: '2062-10-30' }, 'performanceDate 2062-10-30 is in the future.'],
+  ['a date in the future', { performanceDate: '2062-10-30' }, 'performanceDate 2062-10-30 is 35 years ahead.'],
   ['a misplaced decimal point', { performance1: 1.25 }, 'performance1 jumped from 13.1 to 1.25. Is'],
   ['a percentage', { performance1: 0.131 }, 'performance1 jumped from 13.1 to 0.131. Is'],
   ['1.000 for a thousand', { minInvestableAmounts: { KES: 1 } }, 'minInvestableAmounts.KES jumped from 1000 to 1. Is'],
@@ -71,8 +71,7 @@ test('the same doubt about many plans is a few lines', () => {
     after: { ...plan, performance1: 13.2, performanceDate: '2062-10-30' },
   }))
   expect(find({ changes })).toEqual([
-    ...[1, 2, 3].map((id) => `plan-${id}: performanceDate 2062-10-30 is in the future.`),
-    '2 more: Like those above.',
+    'plan-1, plan-2, plan-3 and 2 more: performanceDate 2062-10-30 is 35 years ahead.',
   ])
 })
 
@@ -161,6 +160,57 @@ describe('a column that was sorted without the others', () => {
     ['as many plans that open as plans that close', (id) => (id % 2 ? { viewableIn: ['UG'] } : { tenor: 'New' })],
   ])('is not %s', (_, edit) => {
     expect(put(edit).filter((warning) => warning.includes('sorted'))).toEqual([])
+  })
+})
+
+test('a single wrong value is named before the many that share another one', () => {
+  const changes = plans.map((before, index) => {
+    const performanceDate = index === 4 ? '2062-11-24' : '2026-11-24'
+    return { planId: before.id, before, after: { ...before, performanceDate, performance1: 13 } }
+  })
+  expect(find({ changes })).toEqual([
+    'plan-5: performanceDate 2062-11-24 is 36 years ahead.',
+    'plan-1, plan-2, plan-3 and 1 more: performanceDate 2026-11-24 is 2 days ahead.',
+  ])
+})
+
+describe('columns of returns that changed places', () => {
+  const many = Array.from({ length: 8 }, (_, id) =>
+    makePlan({ id, performance1: 13 + id / 10, performance3: 8 + id / 7 }),
+  )
+  const put = (edit: (plan: CatalogPlan) => Partial<CatalogPlan>, catalog = many) =>
+    find({
+      catalog,
+      changes: catalog.map((before) => ({ planId: before.id, before, after: { ...before, ...edit(before) } })),
+    }).filter((doubt) => doubt.includes('swapped'))
+  const swap = ({ performance1, performance3 }: CatalogPlan) => ({
+    performance1: performance3,
+    performance3: performance1,
+  })
+
+  test.each<[string, (plan: CatalogPlan) => Partial<CatalogPlan>, count: number]>([
+    ['as they were', swap, 8],
+    [
+      'with the figures of a new month',
+      (plan) => ({ performance1: (plan.performance3 ?? 0) + 0.3, performance3: plan.performance1 }),
+      8,
+    ],
+    ['but for one plan', (plan) => (plan.id === 1 ? { performance1: 14 } : swap(plan)), 7],
+  ])('are doubted: %s', (_, edit, count) => {
+    const doubt = `In ${count} of 8 changed plans, performance1 looks like the earlier performance3, and performance3 like the earlier performance1: were the columns swapped?`
+    expect(put(edit)).toEqual([doubt])
+  })
+
+  test('are also doubted in one plan, if they have exactly each other’s values; an ordinary month is not', () => {
+    expect(put(swap, many.slice(0, 1))).toHaveLength(1)
+    const nearly = (plan: CatalogPlan) => ({
+      performance1: (plan.performance3 ?? 0) + 0.3,
+      performance3: plan.performance1,
+    })
+    expect(put(nearly, many.slice(0, 2))).toEqual([])
+    expect(
+      put((plan) => ({ performance1: (plan.performance1 ?? 0) - 1, performance3: (plan.performance3 ?? 0) + 1 })),
+    ).toEqual([])
   })
 })
 
