@@ -8,15 +8,13 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
 export const partnerKeyPrefix = 'partner:v3:'
 
 /**
- * The metadata of the mark that takes the place of a partner's copy when an operator ends access. Who reads it uses nothing
- * about the partner from before that time.
+ * The metadata of the mark that takes the place of a partner's copy when an operator changes the partner. Whoever reads the mark uses
+ * nothing about the partner from before `endedAtMs`.
  */
 export interface PartnerMark {
   shortName: string
-  /** Unix milliseconds. */
+  /** Unix milliseconds at which access last ended, 0 if it never did. */
   endedAtMs: number
-  /** The same without the partner's suspension: what `partner resume` leaves while D1 fails. 0: no mark. */
-  withoutSuspensionMs: number
 }
 
 /** A replica of D1 lags behind by less than this: what it says of a partner counts as older by as much. */

@@ -28,12 +28,14 @@ export interface PartnerCheck {
   changeId: number
   /** Every change of the catalog raises it. */
   revision: number
+  /** Unix seconds of D1's clock. */
+  nowSeconds: number
 }
 
 const newest = alias(changeRecord, 'newest')
 
 const checkQuery = writeQuery(sql`
-  select checked.revision, checked.change_id, ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
+  select checked.revision, checked.change_id, unixepoch(), ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
     ${newest.tokensValidFrom}, ${newest.secrets}, ${newest.id}
   from (select ${newestRevision} as revision, ${selectNewest(changeRecord.id)} as change_id) as checked
   left join ${changeRecord} as ${newest} on ${newest.id} = (
@@ -48,10 +50,11 @@ export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  // Without a partner, all but two are null.
+  // Without a partner, all but three are null.
   type Row = [
     revision: number,
     changeId: number,
+    nowSeconds: number,
     shortName: string | null,
     string,
     number | null,
@@ -61,10 +64,11 @@ export async function selectPartnerCheck(
   ]
   const [row] = await readRows<Row>(d1, checkQuery, { clientId })
   if (row === undefined) throw new Error('D1 returned no row')
-  const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json, partnerChangeId] = row
-  if (shortName === null) return { revision, changeId, partnerChangeId, partner: undefined }
+  const [revision, changeId, nowSeconds, shortName, country, suspendedAt, tokensValidFrom, json, partnerChangeId] = row
+  const numbers = { revision, changeId, nowSeconds, partnerChangeId }
+  if (shortName === null) return { ...numbers, partner: undefined }
   const stored = parseTrusted<StoredSecret[]>(json)
   const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }
-  return { revision, changeId, partnerChangeId, partner }
+  return { ...numbers, partner }
 }

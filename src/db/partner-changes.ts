@@ -131,11 +131,10 @@ function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Ali
 }
 
 /**
- * The `iat` of a token is the time of an isolate's clock, which may be ahead of D1's, or the time that an earlier change set, so this
- * time is later than both. A new token takes it as its `iat` (src/worker/token/token-route.ts), and an isolate whose clock is behind
- * accepts an `iat` of a minute ahead: 30 s are half of that.
+ * The `iat` of a token is a second of D1's clock, or the time that an earlier change set, so this time is later than both. A new token
+ * takes it as its `iat` (src/worker/token/token-route.ts).
  */
-const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0) + 1, ${now} + 30)`
+const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 
 /** The values of the next row that differ, in terms of the newest one. */
 function computeNextValues(change: PartnerChange): ChangeValues {

@@ -32,11 +32,12 @@ export interface D1Query {
 
 type InterceptQuery = <Answer>(call: () => Promise<Answer>, query: D1Query) => Promise<Answer>
 
-export function interceptD1(d1: D1Database, intercept: InterceptQuery): D1Database {
+/** @param rewrite changes the SQL of a query. */
+export function interceptD1(d1: D1Database, intercept: InterceptQuery, rewrite = (sql: string) => sql): D1Database {
   const wrap = (database: Pick<D1DatabaseSession, 'prepare'>) => ({
     prepare: (sql: string) => ({
       bind: (...params: unknown[]) => {
-        const statement = database.prepare(sql).bind(...params)
+        const statement = database.prepare(rewrite(sql)).bind(...params)
         const query = { sql, params, countRowsRead: async () => (await statement.all()).meta.rows_read }
         return {
           raw: () => intercept(() => statement.raw(), query),

@@ -10,12 +10,8 @@ import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
 import { checkDroppable, dropKey, rotateKeys } from '../../src/ops/core/keys/key-ring.ts'
 import { isInUse, recordEarlierDrop, recordReplacedKey, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
-import {
-  changePartner,
-  createPartner,
-  replaceSecrets,
-  type PartnerRequest,
-} from '../../src/ops/core/partners/partner-accounts.ts'
+import { changePartner, replaceSecrets, type PartnerRequest } from '../../src/ops/core/partners/account-changes.ts'
+import { createPartner } from '../../src/ops/core/partners/partner-accounts.ts'
 import { prepareRedo, prepareUndo } from '../../src/ops/core/publications/publication-undo.ts'
 import { approvePublication, cancelPublication, invalidateLists } from '../../src/ops/core/publications/publications.ts'
 import { comparedTables, listLostColumns } from '../../src/ops/core/service/database-copy.ts'
@@ -190,10 +186,8 @@ export function createOperators(world: World) {
     const commandId = lastCommand + 1
     return run(actor, { ...wanted, shortName }, async (store, attribution, warn) => {
       const by = { attribution, warn }
-      if (!secretKinds.has(kind)) return changePartner(store, shortName, wanted as PartnerRequest, by)
-      const { made, copied } = await replaceSecrets(store, shortName, wanted as SecretReplacement, by)
-      partners.onSecret(made, commandId)
-      return copied
+      if (!secretKinds.has(kind)) await changePartner(store, shortName, wanted as PartnerRequest, by)
+      else partners.onSecret((await replaceSecrets(store, shortName, wanted as SecretReplacement, by)).made, commandId)
     })
   }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Credentials } from '../../src/ops/core/partners/partner-accounts.ts'
 import { d1Down } from '../support/unreliable-stores.ts'
 import { breakD1 } from './support/broken-bindings.ts'
-import { inOtherIsolate, startNewIsolate } from './support/isolate.ts'
+import { startNewIsolate } from './support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
 import { createChanges } from '../ops/support/partner-changes.ts'
 import { openBindingStore, withoutDatabase } from '../ops/support/binding-store.ts'
@@ -62,13 +62,28 @@ test('after end-tokens, the tokens are refused, and the same secret gets tokens 
   expect(await list(later)).toBe('401 invalid_token')
 })
 
-test('a lockdown ends a token of an isolate whose clock is ahead of D1’s', async () => {
+test.each([59, -59])(
+  'where the clock is %i s ahead, a token ends with a lockdown, and the next one works at once',
+  async (s) => {
+    const credentials = await create()
+    const nowMs = Date.now()
+    vi.setSystemTime(nowMs + s * 1000)
+    const token = await fetchToken(credentials)
+    const renewed = await lockDown()
+    for (const skewMs of [s * 1000, 0]) {
+      vi.setSystemTime(nowMs + skewMs)
+      startNewIsolate()
+      expect(await list(token)).toBe('401 invalid_token')
+      expect(await list(await fetchToken(renewed))).toBe('200')
+    }
+  },
+)
+
+test('where the clock is behind, a secret ends at its time', async () => {
   const credentials = await create()
-  vi.setSystemTime(Date.now() + 25_000)
-  const token = await fetchToken(credentials)
-  await lockDown()
-  startNewIsolate()
-  expect(await list(token)).toBe('401 invalid_token')
+  await env.DB.prepare(`update change_record set secrets = json_set(secrets, '$[0].expiresAt', unixepoch() - 1)`).run()
+  vi.setSystemTime(Date.now() - 59_000)
+  expect(await signIn(credentials)).toBe('401 invalid_client')
 })
 
 test('a suspended partner stays suspended after a lockdown', async () => {
@@ -90,11 +105,12 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
   /** Commands that only change D1's row: they fail while it does. */
   const renaming = () => set({ name: 'Acme Pay' })
 
+  let token = ''
   /** What the isolate answers to the secret and the token of before, some minutes after the commands. */
   async function readAnswersAfter(commands: (() => Promise<unknown>)[], inOutage: (() => Promise<unknown>)[] = []) {
     for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
     const old = await create()
-    const token = await fetchToken(old)
+    token = await fetchToken(old)
     expect(await list(token)).toBe('200')
     for (const command of commands) await command()
     breakD1(d1Down)
@@ -138,33 +154,30 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
   const lockDownNow = () => outage.lockDown(storeWithoutDatabase)
   test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
     ['suspend', [], [suspendNow]],
+    ['suspend, resume', [], [suspendNow, resumeNow]],
     ['lockdown, suspend, resume', [], [lockDownNow, suspendNow, resumeNow]],
     ['suspend, lockdown, resume', [], [suspendNow, lockDownNow, resumeNow]],
-    ['an earlier lockdown, suspend, resume', [lockDown], [suspendNow, resumeNow]],
-    ['an earlier lockdown and suspension, resume', [lockDown, suspend], [resumeNow]],
-    [
-      'an earlier suspension and lockdown, suspend, resume, resume',
-      [suspend, lockDown],
-      [suspendNow, resumeNow, resumeNow],
-    ],
+    ['an earlier suspension, resume', [suspend], [resumeNow]],
+    ['an earlier suspension, resume, suspend', [suspend], [resumeNow, suspendNow]],
+    ['an earlier rotation, suspend', [rotateSlowly], [suspendNow]],
+    ['an earlier change of its name, lockdown', [renaming], [lockDownNow]],
+    ['an earlier suspension and resumption, suspend', [suspend, resume], [suspendNow]],
   ])('lets nobody in after commands in the outage: %s', async (_, commands, inOutage) => {
     expect(await readAnswersAfter(commands, inOutage)).toEqual(refused)
   })
 
-  test('lets nobody in after suspend and resume in the outage, when a copy had taken the place of the mark of a lockdown', async () => {
-    const lockDownAndSignIn = async () => {
-      const renewed = await lockDown()
-      vi.setSystemTime(Date.now() + 90_000)
-      await inOtherIsolate(() => fetchToken(renewed))
+  test('answers 503 after suspend and resume when it knows only the suspension: programs stop at a 401', async () => {
+    const seeSuspension = async () => {
+      vi.setSystemTime(Date.now() + 121_000)
+      for (const _ of ['used, and renewed after the response', 'new']) await list(token)
+      expect(await list(token)).toBe('401 invalid_token')
     }
-    expect(await readAnswersAfter([lockDownAndSignIn], [suspendNow, resumeNow])).toEqual(refused)
+    expect(await readAnswersAfter([suspend, seeSuspension, resume])).toEqual(refused)
   })
 
-  test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
-    ['suspend, resume', [], [suspendNow, resumeNow]],
-    ['an earlier suspension, resume', [suspend], [resumeNow]],
-  ])('lets the partner in after commands in the outage: %s', async (_, commands, inOutage) => {
-    expect(await readAnswersAfter(commands, inOutage)).toEqual({ signIn: '200', list: '200' })
+  test('answers 503 after a suspension in the outage, and resume as well, which says so', async () => {
+    expect(await readAnswersAfter([], [suspendNow, resumeNow])).toEqual(refused)
+    expect(warnings.at(-1)).toContain('Until it does, acme stays suspended.')
   })
 })
 

@@ -35,8 +35,10 @@ export type OpenSignIn = CatalogCache['openSignIn']
 export interface SignIn {
   /** Undefined if no partner has the client ID, or while D1 fails, if there is no copy. */
   partner: PartnerAccess | undefined
-  /** Unix milliseconds: changes of the partner from after this time may be missing. */
-  asOfMs: number
+  /** Unix seconds. D1's clock if it answered, so that an isolate whose clock is wrong issues right tokens. */
+  nowSeconds: number
+  /** Unix seconds: changes of the partner from after this time may be missing. The same if D1 answered. */
+  asOfSeconds: number
   /** Whether D1 failed, so that the partner may have a newer secret. */
   isOld: boolean
   /** Call it only after the secret was verified. Keeps the check, and gets the partner's list from KV after the response. */
@@ -88,7 +90,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
 
     /** A request that gets no list needs no copy of one. */
     async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
-      return !partner || !filter || partner.isSuspended || lists.hasOld(nameList(context, partner.country, filter))
+      return !partner || !filter || lists.hasOld(nameList(context, partner.country, filter))
     }
 
     /** Reloads the list that was served, too, if the renewed check shows that it is outdated. */
@@ -114,31 +116,32 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
 
   /**
    * Asks D1's primary, and uses an old copy while it fails.
-   * @param decideByCopy returns undefined if the copy is not enough. In a pause, D1 failed a moment ago, and is asked then.
+   * @param decideByCopy returns undefined if the copy is not enough: then D1 is asked, unless it failed for this request
    * @throws StorageError when D1 does not answer and the copy is not enough
    */
   function openSignIn<T>(
     context: CacheContext,
     clientId: string,
     decide: (client: SignIn) => Promise<T>,
-    decideByCopy: (client: SignIn, isPaused: boolean) => Promise<T | undefined>,
+    decideByCopy: (client: SignIn) => Promise<T | undefined>,
   ): Promise<T> {
     return d1.withFallback(
       context,
       async () => {
-        const check = await checks.askPrimary(context, clientId)
+        const { check, nowSeconds } = await checks.askPrimary(context, clientId)
         const accept = () => {
           checks.keep(context, clientId, check)
           prefetchList(context, check.partner)
         }
-        return decide({ partner: check.partner, asOfMs: check.readAtMs, isOld: false, accept })
+        return decide({ partner: check.partner, nowSeconds, asOfSeconds: nowSeconds, isOld: false, accept })
       },
       async (_, isPaused) => {
         const old = await checks.readOld(context, clientId, isPaused)
         // Does not keep the copy, which would seem to be an answer of D1.
         const accept = () => prefetchList(context, old?.partner)
-        const asOfMs = old ? computeAsOfMs(old.checkedAtMs) : 0
-        return decideByCopy({ partner: old?.partner, asOfMs, isOld: true, accept }, isPaused)
+        const nowSeconds = Math.floor(context.nowMs / 1000)
+        const asOfSeconds = old ? Math.floor(computeAsOfMs(old.checkedAtMs) / 1000) : 0
+        return decideByCopy({ partner: old?.partner, nowSeconds, asOfSeconds, isOld: true, accept })
       },
     )
   }

@@ -27,16 +27,14 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
 }
 
 /**
- * Renews a copy that KV lacks or that is old, after the response, so that an outage finds a recent one. KV is read first, because
- * another isolate may have written it: a read costs a tenth of a write, and KV takes one write per second per key.
- * @param readTime returns the time of KV's copy, 0 if there is none or if it says something else
- * @param write returns the time of the copy, undefined if it was not written
+ * Renews a copy that KV lacks or that is old, after the response, so that an outage finds a recent one.
+ * @param storeCopy reads KV, because another isolate may have written it: a read costs a tenth of a write, and KV takes one write
+ * per second per key. Otherwise it writes the copy. It returns the time of KV's copy, undefined if nothing was written
  */
 export function renewCopy(
   { waitUntil, nowMs, warn }: CacheContext,
   held: Copied,
-  readTime: () => Promise<number>,
-  write: () => Promise<number | undefined>,
+  storeCopy: () => Promise<number | undefined>,
 ): void {
   const { storedAtMs: knownAtMs, renewingSinceMs } = held
   if (knownAtMs === undefined) return
@@ -51,11 +49,10 @@ export function renewCopy(
 
   async function renew(): Promise<void> {
     await letResponseGo()
-    const storedAtMs = await readTime()
-    const writtenAtMs = isRecentCopy(storedAtMs, nowMs) ? storedAtMs : await write().catch(warnOfFailure)
+    const storedAtMs = await storeCopy().catch(warnOfFailure)
     held.renewingSinceMs = undefined
     // Otherwise, what is held changed meanwhile, and must be renewed again.
-    if (held.storedAtMs === nowMs) held.storedAtMs = writtenAtMs ?? nowMs - kvRewriteMs + kvRetryMs
+    if (held.storedAtMs === nowMs) held.storedAtMs = storedAtMs ?? nowMs - kvRewriteMs + kvRetryMs
   }
 
   function warnOfFailure(error: unknown): undefined {

@@ -62,8 +62,10 @@ export interface PartnerCopy {
   checkedAtMs: number
 }
 
-/** The values about a partner in KV. */
+/** What KV has about a partner. */
 export interface StoredPartner {
+  /** Whether there is an entry: a copy, or the mark in its place. Without one, a command can't end access while D1 fails. */
+  hasEntry: boolean
   copy: PartnerCopy | undefined
   /** Unix milliseconds at which an operator ended the partner's access (PartnerMark), 0 if nobody did. */
   endedAtMs: number
@@ -71,24 +73,26 @@ export interface StoredPartner {
 
 /**
  * The seal proves the shape, too: the version in the key changes with the format. A mark has no seal: it gives no access.
- * @returns null when KV fails
+ * @returns null when KV is missing or fails
  */
 export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {
+  if (context.kv === undefined) return null
   const key = getPartnerKey(clientId)
   const stored = await readCopy(context, 'partner', key)
-  if (!stored) return stored === null ? null : { copy: undefined, endedAtMs: 0 }
+  if (!stored) return stored === null ? null : { hasEntry: false, copy: undefined, endedAtMs: 0 }
   const { shortName, endedAtMs, checkedAtMs, mac } = stored.metadata
-  if (typeof endedAtMs === 'number') return { copy: undefined, endedAtMs }
+  if (typeof endedAtMs === 'number') return { hasEntry: true, copy: undefined, endedAtMs }
   const body = new TextDecoder().decode(stored.body)
   if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
     if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac)) {
       const access = parseTrusted<Omit<PartnerAccess, 'shortName'>>(body)
       const isUsable = isUsableInOutage(checkedAtMs, context.nowMs)
-      return { copy: isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined, endedAtMs: 0 }
+      const copy = isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined
+      return { hasEntry: true, copy, endedAtMs: 0 }
     }
   }
   context.warn({ event: 'kv_garbled', entry: 'partner' })
-  return { copy: undefined, endedAtMs: 0 }
+  return { hasEntry: true, copy: undefined, endedAtMs: 0 }
 }
 
 /**

@@ -12,7 +12,7 @@ import { createSharedWork } from './shared-work.ts'
 export interface ClientCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** The newest change of this partner. A command that made it has deleted KV's copy. */
+  /** The newest change of this partner. A command that made it has put a mark in the place of KV's copy. */
   partnerChangeId: number | null
   /** The newest change of any partner at that moment. Any answer with the same one confirms the check. */
   change: NewestChange
@@ -86,23 +86,23 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
   /** Renews KV's copy if it is due. "No such partner" has none. */
   function renewPartnerCopy(context: CacheContext, clientId: string, client = clients.get(clientId)): void {
-    if (!client?.check?.partner) return
-    let stored: StoredPartner | null
-    const readTime = async () => {
-      stored = await readStoredPartner(context, clientId)
-      return stored?.copy && isSamePartner(stored.copy.partner, client.check?.partner) ? stored.copy.checkedAtMs : 0
+    if (client?.check?.partner) renewCopy(context, client, () => storeCopy(context, clientId, client))
+  }
+
+  /** @returns the time of KV's copy, undefined if it was not written */
+  async function storeCopy(context: CacheContext, clientId: string, client: KnownClient): Promise<number | undefined> {
+    const { nowMs } = context
+    const stored = await readStoredPartner(context, clientId)
+    if (stored === null) return undefined
+    const { copy } = stored
+    if (copy && isRecentCopy(copy.checkedAtMs, nowMs) && isSamePartner(copy.partner, client.check?.partner)) {
+      return copy.checkedAtMs
     }
-    const write = async () => {
-      // KV fails.
-      if (stored === null) return undefined
-      if (client.check && !isEnough(client.check, stored, context.nowMs) && d1.claimProbe()) {
-        await readRow(context, clientId)
-      }
-      const { check } = client
-      if (!check?.partner || !isEnough(check, stored, context.nowMs)) return undefined
-      return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
-    }
-    renewCopy(context, client, readTime, write)
+    const isUnread = client.check !== undefined && !isEnough(client.check, stored, nowMs)
+    if (isUnread && d1.claimProbe()) await readRow(context, clientId)
+    const { check } = client
+    if (!check?.partner || !isEnough(check, stored, nowMs)) return undefined
+    return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
   }
 
   /** Reads KV once a minute. */
@@ -110,7 +110,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     const before = clients.get(clientId)?.stored
     if (before && computeAgeMs(before.readAtMs, clock()) < maxAgeMs) return before
     // While KV fails, too, what it had a minute ago is better than nothing.
-    const read = (await readStoredPartner(context, clientId)) ?? before ?? { copy: undefined, endedAtMs: 0 }
+    const read = (await readStoredPartner(context, clientId)) ?? before ?? unreadable
     const stored = { ...read, readAtMs: clock() }
     const client = clients.get(clientId)
     if (client) {
@@ -148,32 +148,43 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       return check
     },
 
-    /** For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Not shared. */
-    askPrimary: async (context: CacheContext, clientId: string): Promise<ClientCheck> => {
+    /**
+     * For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Not shared.
+     * @returns also D1's clock, in Unix seconds
+     */
+    askPrimary: async (context: CacheContext, clientId: string) => {
       const answer = await d1.readPrimary(context, (from) => from.checkPartner(clientId))
       const check = createCheck(answer, context.nowMs)
       // Otherwise it is kept only when the client is known to be right: anybody can send a client ID.
       if (clients.get(clientId)?.check) keep(context, clientId, check)
-      return check
+      return { check, nowSeconds: answer.nowSeconds }
     },
 
     keep,
 
     /**
      * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
-     * In a pause, a young check, without waiting for KV.
+     * In a pause, a young check, without waiting for KV. An older check counts only while KV has an entry: others' requests confirm
+     * a check for ever, and without an entry, no command could end its access. "Suspended" decides nothing, because the suspension
+     * may have ended since: a program stops at a 401.
      */
     readOld: async (context: CacheContext, clientId: string, isPaused: boolean) => {
       const check = clients.get(clientId)?.check
-      if (check && isPaused && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs) return check
-      const { copy, endedAtMs } = await readStored(context, clientId)
+      const isYoung = check && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs
+      if (isYoung && isPaused && !check.partner?.isSuspended) return check
+      const { copy, endedAtMs, hasEntry } = await readStored(context, clientId)
       const isUsable = (old: ClientCheck | PartnerCopy | undefined) =>
         old && computeAsOfMs(old.checkedAtMs) >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
-      const [held, stored] = [isUsable(check) ? check : undefined, isUsable(copy) ? copy : undefined]
-      return held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
+      const held = (isYoung || hasEntry) && isUsable(check) ? check : undefined
+      const stored = isUsable(copy) ? copy : undefined
+      const newer = held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
+      return newer?.partner?.isSuspended ? undefined : newer
     },
   }
 }
+
+/** While KV fails or is missing, memory alone decides. */
+const unreadable: StoredPartner = { hasEntry: true, copy: undefined, endedAtMs: 0 }
 
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)

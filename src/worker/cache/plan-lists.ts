@@ -5,7 +5,7 @@ import { encodeBase64Url } from '../../crypto/base64.ts'
 import type { StorageError } from '../../db/database.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
-import { renewCopy } from './copy-renewal.ts'
+import { isRecentCopy, renewCopy } from './copy-renewal.ts'
 import type { D1State } from './d1-state.ts'
 import { isUsableInOutage, maxAgeMs } from './freshness.ts'
 import { canStore, readListCopy, writeListCopy, type HeldList } from './kv-copies.ts'
@@ -172,11 +172,11 @@ async function computeEtag(body: Uint8Array): Promise<string> {
 }
 
 function renewListCopy(context: CacheContext, key: string, list: HeldList): void {
-  const readTime = async () => {
+  renewCopy(context, list, async () => {
     const copy = await readListCopy(context, key)
-    return copy && copy.revision >= list.revision ? copy.currentAtMs : 0
-  }
-  renewCopy(context, list, readTime, () => writeListCopy(context, key, list))
+    const isEnough = copy && copy.revision >= list.revision && isRecentCopy(copy.currentAtMs, context.nowMs)
+    return isEnough ? copy.currentAtMs : writeListCopy(context, key, list)
+  })
 }
 
 /** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */

@@ -12,7 +12,7 @@ type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
 
 /** `partner` is given if the client ID exists and was looked up. */
 export type ClientAuthentication =
-  | { kind: 'authenticated'; partner: PartnerAccess; asOfMs: number }
+  | ({ kind: 'authenticated'; partner: PartnerAccess } & Pick<SignIn, 'nowSeconds' | 'asOfSeconds'>)
   | { kind: 'rate_limited'; partner?: PartnerAccess | undefined }
   | { kind: 'refused'; reason: ClientRefusal; partner: PartnerAccess | undefined }
 
@@ -40,35 +40,34 @@ export async function authenticateClient(
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
   const known = await verifiedSecrets.recall(credentials, nowMs)
-  const countUnknown = () => countAttempt(rateLimits, network, clientId, warn)
-  const isWithinLimits = known ? await countKnownClient(rateLimits, clientId, warn) : await countUnknown()
+  /** Once for each request. */
+  let counted: Promise<boolean> | undefined
+  const countStranger = () => (counted ??= countAttempt(rateLimits, network, clientId, warn))
+  const isWithinLimits = known ? await countKnownClient(rateLimits, clientId, warn) : await countStranger()
   if (!isWithinLimits) return { kind: 'rate_limited' }
-  let isCounted = known === undefined
 
-  return openSignIn(context, clientId, decide, async (client, isPaused) => {
+  return openSignIn(context, clientId, decide, async (client) => {
     const decision = await decide(client)
-    if (decision.kind !== 'refused') return decision
-    // The copy may lack a newer secret. In a pause, D1 is asked before anybody is refused.
-    return decision.reason === 'suspended_partner' && !isPaused ? decision : undefined
+    // The copy may lack a newer secret, so it refuses nobody.
+    return decision.kind === 'refused' ? undefined : decision
   })
 
-  async function decide({ partner, asOfMs, isOld, accept }: SignIn): Promise<ClientAuthentication> {
-    const hashes = listLiveHashes(partner, nowMs / 1000)
+  async function decide({ partner, isOld, accept, nowSeconds, asOfSeconds }: SignIn): Promise<ClientAuthentication> {
+    const hashes = listLiveHashes(partner, nowSeconds)
     if (partner && known !== undefined && hashes.includes(known.hash)) {
       known.renew()
       accept()
-      return { kind: 'authenticated', partner, asOfMs }
+      return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
     }
     // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
     if (!isOld) known?.forget()
-    if (!isCounted && !(await countUnknown())) return { kind: 'rate_limited', partner }
-    isCounted = true
+    if (!(await countStranger())) return { kind: 'rate_limited', partner }
 
     const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     if (partner && matchingHash !== undefined) {
       await verifiedSecrets.remember(credentials, matchingHash, nowMs)
       accept()
-      return { kind: 'authenticated', partner, asOfMs }
+      return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
     }
     if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', partner }
     return { kind: 'refused', reason: partner ? 'wrong_secret' : 'unknown_client', partner }

@@ -40,13 +40,12 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
         }
 
         const { shortName, country, tokensValidFrom } = client.partner
-        // A lockdown that the check or copy does not know yet ends the token. D1's clock may be ahead, and a token that is
-        // issued right after a lockdown must be valid.
-        const iat = Math.max(Math.floor(client.asOfMs / 1000), tokensValidFrom ?? 0)
-        const nowSeconds = Math.floor(context.nowMs / 1000)
-        const exp = nowSeconds + tokenLifetimeSeconds
+        // A lockdown that the check or copy does not know yet ends the token. A token that is issued in the same second after a
+        // lockdown must be valid.
+        const iat = Math.max(client.asOfSeconds, tokensValidFrom ?? 0)
+        const exp = client.nowSeconds + tokenLifetimeSeconds
         const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }
-        const accessToken = await issueAccessToken(claims, findSigningKey(signingKeys, nowSeconds))
+        const accessToken = await issueAccessToken(claims, findSigningKey(signingKeys, context.nowMs / 1000))
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
           // RFC 6749 section 5.1 requires both.

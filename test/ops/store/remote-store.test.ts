@@ -10,13 +10,8 @@ import { recordKeyChange } from '../../../src/db/partner-changes.ts'
 import { selectPartnerEntries } from '../../../src/db/partner-queries.ts'
 import { cancelPublication } from '../../../src/ops/core/publications/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
-import {
-  createPartner,
-  findPartner,
-  listPartners,
-  changePartner,
-  type PartnerRequest,
-} from '../../../src/ops/core/partners/partner-accounts.ts'
+import { changePartner, type PartnerRequest } from '../../../src/ops/core/partners/account-changes.ts'
+import { createPartner, findPartner, listPartners } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
@@ -69,7 +64,7 @@ test('a partner is suspended, with a warning, when the cache leaves its key out'
     (input as string).endsWith('/bulk') ? Promise.resolve(Response.json(refusal)) : send(input, init),
   )
   await change('left', { kind: 'suspend' })
-  expect(warnings).toEqual([expect.stringMatching(/^The cached copy could not be updated: /)])
+  expect(warnings).toEqual([expect.stringMatching(/^The cache could not be marked: /)])
 })
 
 test('while D1 fails, a suspension marks the partner in the cache, whose copies it finds on any page', async () => {

@@ -1,13 +1,15 @@
 // The changes of a partner that tests make: of acme, unless a test says otherwise.
 import {
   changePartner,
+  replaceSecrets,
+  type Operator,
+  type PartnerRequest,
+} from '../../../src/ops/core/partners/account-changes.ts'
+import {
   createPartner,
   findPartner,
-  replaceSecrets,
   type NewPartner,
-  type Operator,
   type PartnerFields,
-  type PartnerRequest,
 } from '../../../src/ops/core/partners/partner-accounts.ts'
 import type { SecretReplacement } from '../../../src/db/partner-changes.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -21,8 +23,7 @@ export function createChanges(store: Store, by: Operator) {
     return findPartner(store, 'acme')
   }
   const replace = async (replacement: SecretReplacement, on = store) => {
-    const { made, tokensValidFrom, copied } = await replaceSecrets(on, 'acme', replacement, by)
-    await copied
+    const { made, tokensValidFrom } = await replaceSecrets(on, 'acme', replacement, by)
     return { ...made, tokensValidFrom }
   }
   return {

@@ -104,7 +104,7 @@ test('a copy that a command deleted is written again, though the partner looks t
   expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).not.toBeNull()
 })
 
-test('a slow write of an old copy does not outlast the suspension that came meanwhile', async () => {
+test('a slow write of an old copy does not outlast the lockdown that came meanwhile', async () => {
   let land = () => {}
   let puts = 0
   const kv = {
@@ -121,7 +121,7 @@ test('a slow write of an old copy does not outlast the suspension that came mean
   clock.nowMs = start + hour + second
   await (await open({ kv })).readList(client.country, {})
   await vi.waitFor(() => expect(puts).toBe(1))
-  changePartner({ isSuspended: true })
+  changePartner({ tokensValidFrom: 5 })
   clock.nowMs = start + hour + 12 * second
   await open({ kv })
   // Time for a second write.
@@ -132,7 +132,7 @@ test('a slow write of an old copy does not outlast the suspension that came mean
   startNewIsolate()
   db.isDown = true
   clock.nowMs = start + hour + 4 * minute
-  expect((await open()).partner?.isSuspended).toBe(true)
+  expect((await open()).partner?.tokensValidFrom).toBe(5)
 })
 
 test('a renewal that was cancelled is made again after half a minute', async () => {

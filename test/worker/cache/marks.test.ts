@@ -10,6 +10,7 @@ import {
   finishWork,
   hour,
   isolate,
+  makeContext,
   makePartner,
   minute,
   open,
@@ -27,7 +28,7 @@ useSimulatedCatalog()
 describe('an operator’s mark', () => {
   const mark = (ageMs: number) =>
     env.CATALOG_CACHE.put(getPartnerKey(client.id), '', {
-      metadata: { shortName: 'acme', endedAtMs: start + ageMs, withoutSuspensionMs: 0 } satisfies PartnerMark,
+      metadata: { shortName: 'acme', endedAtMs: start + ageMs } satisfies PartnerMark,
     })
   const readMark = async () => (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(client.id))).metadata
 
@@ -88,10 +89,49 @@ describe('an operator’s mark', () => {
   })
 })
 
+describe('while others confirm an idle partner, and D1 fails then', () => {
+  const idleMs = 31 * hour
+  const findIdle = () => requestOf(client.otherId, idleMs + 3 * minute).then(({ partner }) => partner?.shortName)
+  async function beIdle(): Promise<void> {
+    await requestOf(client.otherId, 0)
+    for (let ms = 0; ms <= idleMs; ms += 100 * second) await request(ms)
+  }
+
+  test('memory’s check counts while KV has an entry, which can be marked', async () => {
+    await beIdle()
+    const metadata = { shortName: 'other', endedAtMs: 0 } satisfies PartnerMark
+    await env.CATALOG_CACHE.put(getPartnerKey(client.otherId), '', { metadata })
+    db.isDown = true
+    expect(await findIdle()).toBe('other')
+  })
+
+  test('it does not count when KV’s entry has expired', async () => {
+    await beIdle()
+    await env.CATALOG_CACHE.delete(getPartnerKey(client.otherId))
+    db.isDown = true
+    await expect(findIdle()).rejects.toThrow(StorageError)
+  })
+
+  test('it counts alone while KV fails, too', async () => {
+    await beIdle()
+    db.isDown = true
+    const kv = { getWithMetadata: () => Promise.reject(new Error('KV failed')), put: async () => {} }
+    const { readList } = await isolate.openCatalog(
+      makeContext({ nowMs: (clock.nowMs = start + idleMs + 3 * minute), kv }),
+      {
+        clientId: client.otherId,
+        countryHint: client.country,
+        filter: {},
+      },
+    )
+    expect(readList).toBeDefined()
+  })
+})
+
 test('a mark that an outage found is replaced soon afterwards, although others confirm the partner', async () => {
   await requestOf(client.otherId, 0)
   await request(0)
-  const metadata = { shortName: 'other', endedAtMs: start + 3 * minute, withoutSuspensionMs: 0 } satisfies PartnerMark
+  const metadata = { shortName: 'other', endedAtMs: start + 3 * minute } satisfies PartnerMark
   await env.CATALOG_CACHE.put(getPartnerKey(client.otherId), '', { metadata })
   db.isDown = true
   await expect(requestOf(client.otherId, 3 * minute)).rejects.toThrow(StorageError)

@@ -9,12 +9,14 @@ import {
   client,
   clock,
   db,
+  finishWork,
   hour,
   isolate,
   makeContext,
   makePartner,
   minute,
   open,
+  readForSignIn,
   request,
   second,
   session,
@@ -58,15 +60,14 @@ describe('while D1 fails', () => {
     expect((await request(30 * hour)).partner).toEqual(makePartner())
     expect(warnings).toContain('served_stale')
     clock.nowMs += second
-    const late = open({ kv: undefined })
-    await expect(late).rejects.toThrow(StorageError)
+    await expect(open({ kv: undefined })).rejects.toThrow(StorageError)
   })
 
   test('KV’s copy of a partner decides if it is newer than memory’s check, also when KV fails later', async () => {
     await request(0)
     const here = isolate.openCatalog
     startNewIsolate()
-    changePartner({ isSuspended: true })
+    changePartner({ tokensValidFrom: 5 })
     await request(hour)
     isolate.openCatalog = here
     db.isDown = true
@@ -74,17 +75,23 @@ describe('while D1 fails', () => {
       getWithMetadata: () => Promise.reject(new Error('KV failed')),
       put: () => Promise.reject(new Error('KV failed')),
     }
-    const isSuspended = async (ageMs: number, overrides = {}) =>
-      (
-        await isolate.openCatalog(makeContext({ nowMs: (clock.nowMs = start + ageMs), ...overrides }), {
-          clientId: client.id,
-          countryHint: client.country,
-          filter: undefined,
-        })
-      ).partner?.isSuspended
-    expect(await isSuspended(2 * hour)).toBe(true)
-    expect(await isSuspended(2 * hour + 61 * second, { kv })).toBe(true)
-    expect(await isSuspended(2 * hour + 62 * second)).toBe(true)
+    const readTime = async (ageMs: number, overrides = {}) =>
+      (await open({ nowMs: (clock.nowMs = start + ageMs), ...overrides })).partner?.tokensValidFrom
+    expect(await readTime(2 * hour)).toBe(5)
+    expect(await readTime(2 * hour + 61 * second, { kv })).toBe(5)
+    expect(await readTime(2 * hour + 62 * second)).toBe(5)
+  })
+
+  test('a check or copy that says suspended decides nothing: the suspension may have ended since', async () => {
+    changePartner({ isSuspended: true })
+    await open()
+    await finishWork()
+    db.isDown = true
+    for (const ageMs of [121 * second, 122 * second]) {
+      await expect(open({ nowMs: (clock.nowMs = start + ageMs) })).rejects.toThrow(StorageError)
+      expect(await readForSignIn(makeContext())).toMatchObject({ partner: undefined, isOld: true })
+      startNewIsolate()
+    }
   })
 
   test('a new isolate reads KV’s copy of a partner once a minute', async () => {

@@ -71,7 +71,7 @@ describe('a sign-in', () => {
     const checkPartner = async () => {
       const { partner, partnerChangeId, changeId, revision } = db
       await new Promise<void>((resolve) => void releases.push(resolve))
-      return { partner, partnerChangeId, changeId, revision }
+      return { partner, partnerChangeId, changeId, revision, nowSeconds: db.nowSeconds }
     }
     const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
     const older = readForSignIn(context, 'another-client')
@@ -91,6 +91,7 @@ describe('a sign-in', () => {
       ...(await new Promise<Parameters<(typeof answers)[0]>[0]>((resolve) => void answers.push(resolve))),
       partnerChangeId: 1,
       revision: 7,
+      nowSeconds: db.nowSeconds,
     })
     const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
     const [older, newer] = [readForSignIn(context), readForSignIn(context)]
@@ -141,13 +142,16 @@ describe('a sign-in', () => {
     })
   })
 
-  test('counts an answer of D1 as of its time, and a copy as a minute older: it may be a lagging replica’s', async () => {
-    expect(await signIn(0)).toMatchObject({ asOfMs: start })
+  test('counts an answer of D1 as of D1’s clock, and a copy as a minute older: it may be a lagging replica’s', async () => {
+    const { nowSeconds } = db
+    expect(await signIn(0)).toMatchObject({ asOfSeconds: nowSeconds, nowSeconds })
     db.isDown = true
-    const asOfMs = start - minute
-    for (const ageMs of [minute, minute + second, hour]) expect(await signIn(ageMs)).toMatchObject({ asOfMs })
+    const asOfSeconds = (start - minute) / second
+    for (const ageMs of [minute, minute + second, hour]) {
+      expect(await signIn(ageMs)).toMatchObject({ asOfSeconds, nowSeconds: (start + ageMs) / second })
+    }
     startNewIsolate()
-    for (const ageMs of [hour, hour + second]) expect(await signIn(ageMs)).toMatchObject({ asOfMs })
+    for (const ageMs of [hour, hour + second]) expect(await signIn(ageMs)).toMatchObject({ asOfSeconds })
   })
 
   test('uses a copy at once for ten seconds after a failure of D1', async () => {

@@ -11,6 +11,7 @@ import {
   d1Down,
   garbleValue,
   hang,
+  interceptD1,
   kvDown,
   takeMs,
   truncateValue,
@@ -293,7 +294,7 @@ async function restoreColumns() {
   undoRenames = []
 }
 
-/** Counts the calls of bindings, beneath faults that begin later. */
+/** Counts the calls of bindings, beneath faults that begin later. D1's clock is the test's. */
 function countCalls(): void {
   const count: Fault = async (call) => {
     calls.inFlight++
@@ -303,7 +304,9 @@ function countCalls(): void {
       calls.inFlight--
     }
   }
-  breakD1(count)
+  const withFakeClock = (sql: string) => sql.replaceAll('unixepoch()', String(Math.floor(Date.now() / secondMs)))
+  const counting = interceptD1(env.DB, count, withFakeClock)
+  vi.spyOn(env, 'DB', 'get').mockReturnValue(counting)
   breakKv({ read: count, write: count })
   const countLimit = (limiter: RateLimit): RateLimit => ({ limit: (key) => count(() => limiter.limit(key)) })
   vi.spyOn(env, 'AUTH_ADDRESS_RATE_LIMIT', 'get').mockReturnValue(countLimit(AUTH_ADDRESS_RATE_LIMIT))

@@ -31,6 +31,8 @@ function makeDatabase() {
     /** The newest change of `partner`. */
     partnerChangeId: 1,
     revision: 7,
+    /** Of a clock of its own. */
+    nowSeconds: start / second + 40,
     text: 'first',
     isEmpty: false,
     isDown: false,
@@ -84,7 +86,7 @@ export const session: CatalogSession = {
     const { partnerChangeId, changeId, revision } = db
     const partner = db.others[id] ?? db.partner
     await answer('check')
-    return { partner, partnerChangeId, changeId, revision }
+    return { partner, partnerChangeId, changeId, revision, nowSeconds: db.nowSeconds }
   },
   loadList: async () => {
     const { text, isEmpty, revision } = db
@@ -168,7 +170,7 @@ export function suspendOther(): void {
 export function copyDatabase(): CatalogSession {
   const { partner, partnerChangeId, changeId, revision, text, isEmpty } = db
   return {
-    checkPartner: async () => ({ partner, partnerChangeId, changeId, revision }),
+    checkPartner: async () => ({ partner, partnerChangeId, changeId, revision, nowSeconds: db.nowSeconds }),
     loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
   }
 }

@@ -224,7 +224,7 @@ test('two live secrets both work until one expires', async () => {
   await updatePartner(env.DB, partner.shortName, { kind: 'rotate', graceSeconds: 60, secretHash })
   expect((await signIn()).status).toBe(200)
   expect((await requestToken(basic(partner.clientId, second))).status).toBe(200)
-  vi.setSystemTime(Date.now() + 61_000)
+  await updateSecret('expiresAt', 'unixepoch()')
   expect((await signIn()).status).toBe(401)
 })
 
@@ -415,7 +415,7 @@ describe('while D1 fails', () => {
     expect((await signIn()).status).toBe(503)
   })
 
-  test('a partner that the copy calls suspended gets a 401', async () => {
+  test('a partner that the copy calls suspended gets a 503: the suspension may have ended since', async () => {
     const token = await fetchToken(partner)
     await breakD1After(async () => {
       await updatePartner(env.DB, partner.shortName, { kind: 'suspend' })
@@ -423,7 +423,7 @@ describe('while D1 fails', () => {
       startNewIsolate()
       await requestPlans({ shortName: partner.shortName, token })
     })
-    await expectRefusal(await signIn(), 401, 'invalid_client')
+    await expectRefusal(await signIn(), 503, 'unavailable')
   })
 
   test('every refusal costs the same, with a copy or without: two derivations, and four in the pause', async () => {
@@ -548,9 +548,9 @@ describe('while D1 fails', () => {
   })
 })
 
-test('a client that signs in when its tokens were ended gets a token that is valid, also when D1’s clock is ahead', async () => {
+test('a client that signs in when its tokens were ended gets a token that is valid, also of the same second', async () => {
   const earlier = await fetchToken(partner)
-  await env.DB.prepare('update change_record set tokens_valid_from = unixepoch() + 30 where client_id = ?')
+  await env.DB.prepare('update change_record set tokens_valid_from = unixepoch() + 1 where client_id = ?')
     .bind(partner.clientId)
     .run()
   startNewIsolate()

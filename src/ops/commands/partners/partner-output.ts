@@ -1,13 +1,12 @@
 // How partners and their credentials are printed.
 import type { KeyEntry, PartnerEntry } from '../../core/record/change-record.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
+import { type PartnerRequest, type ReplacedSecrets } from '../../core/partners/account-changes.ts'
 import {
   isRotationDue,
   readPartnerStatus,
   type Credentials,
   type Partner,
-  type PartnerRequest,
-  type ReplacedSecrets,
 } from '../../core/partners/partner-accounts.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'

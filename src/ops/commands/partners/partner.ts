@@ -1,7 +1,7 @@
 // ops partner …
 import { abbreviate } from '../../../abbreviate.ts'
+import { changePartner, replaceSecrets, type PartnerRequest } from '../../core/partners/account-changes.ts'
 import {
-  changePartner,
   createPartner,
   describeMove,
   findEmptyList,
@@ -9,10 +9,8 @@ import {
   isRotationDue,
   listPartners,
   parsePartnerFields,
-  replaceSecrets,
   storeContact,
   type Partner,
-  type PartnerRequest,
 } from '../../core/partners/partner-accounts.ts'
 import { formatLocalTime, parseDuration } from '../../shared/time-arguments.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
@@ -165,11 +163,10 @@ export const partner = {
       const kind = replaceNewest ? 'replace-newest' : 'replace-all'
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
-      const { before, made, copied } = replaced
+      const { before, made } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
       const said = formatRotationMessage(made, { ...replaced, isLost: replaceNewest })
       run.print(describeSecret(made, said, run.target, replaced.earlierExpiresAt))
-      await copied
     },
   }),
 
@@ -191,10 +188,9 @@ export const partner = {
         return { ...output, note: `${output.note}\n${formatTokensMessage(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { before, made, copied } = replaced
+      const { before, made } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       run.print(describeSecret(made, formatLockdownMessage(made, replaced), run.target))
-      await copied
       return undefined
     },
   }),

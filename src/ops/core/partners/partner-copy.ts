@@ -1,13 +1,14 @@
 // KV's copy of a partner, or the mark in its place. It decides access only while D1 fails. The Worker also reads it after a
 // response, to save a write.
+import { abbreviate } from '../../../abbreviate.ts'
 import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import type { Partner, PartnerEntry } from '../../../db/partner-queries.ts'
 import { readPath } from '../../../json.ts'
-import { isCausedBy } from '../../store/failure.ts'
-import type { CachedKey, Store } from '../../store/store.ts'
+import { findFailure, isCausedBy } from '../../store/failure.ts'
+import type { Store } from '../../store/store.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
-import { outdatedSchema } from '../../shared/target.ts'
+import { describeCommand, outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 /** Receives a line for the user about a change that was not made completely. */
@@ -22,65 +23,89 @@ export interface RecordedPartner {
   entries: readonly AccessEntry[]
 }
 
-/**
- * The effect of a change on KV while the database fails. `end`, `suspend`: marks the partner. `resume`: lifts the suspension from
- * the mark. `nothing`: the copy stays.
- */
-export type OutageEffect = 'end' | 'suspend' | 'resume' | 'nothing'
+type Recorded = Pick<RecordedPartner, 'entries'>
 
-export interface CopiedChange<Made extends Pick<RecordedPartner, 'entries'>> {
+export interface CopiedChange<Made extends Recorded> {
   /** The short name or the client ID, as it was typed. */
   name: string
-  effect: OutageEffect
+  kind: PartnerEntry['kind']
+  /** Finds the partner as it is now. */
   find: () => Promise<RecordedPartner>
   /** @returns the entries after the change, the same ones when there was nothing to change, and what else it made. */
   change: (found: RecordedPartner) => Promise<Made>
 }
+
+/** How a change ends. `refused`: it had no effect. `unanswered`: the database fails, and it may have had one. */
+type Ending<Made> =
+  | { kind: 'made'; before: RecordedPartner; made: Made }
+  | { kind: 'refused' | 'unanswered'; error: unknown }
 
 /** A change must reach KV soon, although Cloudflare's API waits for minutes for a database that hangs. */
 const patienceMs = 5000
 
 /** The kinds of changes, beside a suspension, after which something stops working that worked before. */
 const endingKinds = new Set(['close', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
+/** These make a secret, which their repetition would end. */
+const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
+
+/** A move, or a rotation with a grace period, ends no access at once. */
+function endsAccess(kind: string): boolean {
+  return kind === 'suspend' || endingKinds.has(kind)
+}
 
 /**
- * Makes a change of a partner, and then ends or deletes KV's copy of it, so that the copy does not outlive the change. When the
- * database fails, or does not answer for some seconds, the copy is ended without it.
- * @returns the partner before the change, and what was made, while `copied` updates the copy: a copy that can't be reached is only
- * a warning.
+ * Makes a change of a partner, and then puts a mark in the place of KV's copy, so that the copy does not outlive the change. When
+ * the database fails, or does not answer for some seconds, a change that ends access marks the partner without it.
+ * @returns the partner before the change, and what was made. A mark that can't be written is only a warning.
  */
-export async function changeWithCopy<Made extends Pick<RecordedPartner, 'entries'>>(
+export async function changeWithCopy<Made extends Recorded>(
   store: Store,
   warn: PrintWarning,
-  { name, effect, find, change }: CopiedChange<Made>,
-): Promise<{ before: Partner; made: Made; copied: Promise<void> }> {
+  { name, kind, find, change }: CopiedChange<Made>,
+): Promise<{ before: Partner; made: Made }> {
   let found: RecordedPartner | undefined
-  const findAndChange = async () => {
-    found = await find()
-    const made = await change(found)
-    return { before: found.partner, made, isChanged: made.entries.length !== found.entries.length }
-  }
-  const updateWithoutDatabase = () => updateInOutage(store, name, effect, found).catch(describeCopyFailure)
-
-  const changing = findAndChange()
-  if (effect !== 'nothing' && !(await isSettledWithin(changing, patienceMs))) {
-    warn(`${await updateWithoutDatabase()} Waiting for the database …`)
-  }
-  try {
-    const { before, made, isChanged } = await changing
-    const recorded = { partner: before, entries: made.entries }
-    if (!isChanged && (await hasNewestCopy(store, recorded))) return { before, made, copied: Promise.resolve() }
-    // Also after an early mark: an isolate may have replaced it by a copy from before the change.
-    return { before, made, copied: updateCopy(store, warn, recorded, find) }
-  } catch (error) {
-    // Otherwise the database works, and nothing was changed in it.
-    const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
-    if (effect !== 'nothing' && !isRefused) {
-      const sentence = await updateWithoutDatabase()
-      warn(`The database did not answer. ${sentence} When the database answers, run the command again.`)
+  const attempt = async (): Promise<Ending<Made>> => {
+    try {
+      found = await find()
+      return { kind: 'made', before: found, made: await change(found) }
+    } catch (error) {
+      return { kind: isRefusal(error) ? 'refused' : 'unanswered', error }
     }
-    throw error
   }
+  const markNow = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
+
+  const attempted = attempt()
+  const isMarkedEarly = endsAccess(kind) && !(await isSettledWithin(attempted, patienceMs))
+  if (isMarkedEarly) warn(`${await markNow()} Waiting for the database …`)
+  const ending = await attempted
+  switch (ending.kind) {
+    case 'made': {
+      const { before, made } = ending
+      const recorded = { partner: before.partner, entries: made.entries }
+      const isChanged = made.entries.length !== before.entries.length
+      // Somebody who stops the command now has not seen the secret, and runs it again.
+      if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
+      // Also after an early mark: an isolate may have replaced it by a copy from before the change.
+      if (isChanged || isMarkedEarly || !(await hasNewestCopy(store, recorded))) {
+        await markRecorded(store, warn, recorded, { kind, find })
+      }
+      return { before: before.partner, made }
+    }
+    case 'refused':
+      if (isMarkedEarly) await takeMarkBack(store, warn, name, find)
+      throw ending.error
+    case 'unanswered': {
+      const again = 'When it answers, run the command again.'
+      if (endsAccess(kind)) warn(`The database did not answer. ${await markNow()} ${again}`)
+      if (kind === 'resume') warn(`The database did not answer. Until it does, ${name} stays suspended. ${again}`)
+      throw ending.error
+    }
+  }
+}
+
+/** Whether the database works, and nothing was changed in it. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
 
 function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
@@ -95,8 +120,9 @@ function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
 }
 
 /** Whether KV has a copy from after the newest change: isolates would not write it again for up to an hour. */
-async function hasNewestCopy(store: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
-  const [copy] = await findCopies(store, partner.shortName, partner).catch(() => [])
+async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
+  const key = getPartnerKey(partner.clientId)
+  const copy = (await listKeys(key).catch(() => [])).find((entry) => entry.name === key)
   const checkedAtMs = readPath(copy?.metadata, 'checkedAtMs')
   return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= toEndMs(entries[0]?.changedAt)
 }
@@ -104,31 +130,54 @@ async function hasNewestCopy(store: Store, { partner, entries }: RecordedPartner
 /**
  * A mark keeps access ended that an earlier change ended, too: what is in memory of isolates may be from before that. Another
  * command may have made a change meanwhile, whose mark this one replaced: then it writes the mark again.
- * @param find finds the partner as it is now.
  */
-async function updateCopy(
+async function markRecorded(
   store: Store,
   warn: PrintWarning,
-  { partner, entries }: RecordedPartner,
+  recorded: RecordedPartner,
+  { kind, find }: Pick<CopiedChange<Recorded>, 'kind' | 'find'>,
+): Promise<void> {
+  const { shortName } = recorded.partner
+  const partnerCommand = (...words: string[]) => describeCommand(store.target, 'partner', ...words)
+  try {
+    await writeMark(store, recorded.partner, findAccessEnd(recorded))
+  } catch (error) {
+    const again = secretKinds.has(kind)
+      ? ` Then run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
+      : ' Run the command again.'
+    warn(
+      `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? again : ''}`,
+    )
+    return
+  }
+  const newest = await find().catch(() => undefined)
+  if (newest === undefined) {
+    const show = partnerCommand('show', shortName)
+    warn(
+      `The change was made, and marked in the cache. Then the database did not say whether somebody else changed ${shortName} at the same time. Check when it answers: ${show}`,
+    )
+  } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, { kind, find })
+}
+
+/** The change was refused after its mark was written: the record says when access ended. */
+async function takeMarkBack(
+  store: Store,
+  warn: PrintWarning,
+  name: string,
   find: () => Promise<RecordedPartner>,
 ): Promise<void> {
   try {
-    await writeMark(store, getPartnerKey(partner.clientId), partner.shortName, findAccessEnds(partner, entries))
-    const { entries: newest } = await find()
-    if (newest.length !== entries.length) await updateCopy(store, warn, { partner, entries: newest }, find)
-  } catch (error) {
-    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
-    warn(`${describeCopyFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)
+    const recorded = await find()
+    await writeMark(store, recorded.partner, findAccessEnd(recorded))
+  } catch {
+    warn(`${abbreviate(name)} stays marked in the cache: if the database fails, it gets no token and no list.`)
   }
 }
 
-type AccessEnds = Pick<PartnerMark, 'endedAtMs' | 'withoutSuspensionMs'>
-
-/** Says when access to a partner last ended. A suspension that was lifted does not count. */
-export function findAccessEnds({ secretEndedAt }: Partner, entries: readonly AccessEntry[]): AccessEnds {
+/** Says when access to a partner last ended, in Unix milliseconds; 0 for never. A suspension that was lifted does not count. */
+export function findAccessEnd({ partner: { secretEndedAt }, entries }: RecordedPartner): number {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
-  const withoutSuspensionMs = Math.max(toEndMs(lastEnd?.changedAt), toEndMs(secretEndedAt))
-  return { endedAtMs: Math.max(toEndMs(entries[0]?.suspendedAt), withoutSuspensionMs), withoutSuspensionMs }
+  return Math.max(...[entries[0]?.suspendedAt, lastEnd?.changedAt, secretEndedAt].map(toEndMs))
 }
 
 /** @returns the end of a second of D1's clock, which has no fractions, in Unix milliseconds; 0 for none. */
@@ -136,88 +185,39 @@ function toEndMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 
-/** Deletes what is under the key when access never ended. A mark from long ago does not differ from none. */
-async function writeMark(store: Store, key: string, shortName: string, ends: AccessEnds): Promise<void> {
-  if (ends.endedAtMs === 0) await store.deleteKey(key)
-  else await store.putKeys([key], { shortName, ...ends } satisfies PartnerMark, staleIfErrorHours * 3600)
-}
-
-/** @param found undefined when the database did not answer which partner has the name. @returns a sentence about the marks. */
-async function updateInOutage(
+/** Also when access never ended: without an entry, no later command could end it while the database fails. */
+async function writeMark(
   store: Store,
-  name: string,
-  effect: OutageEffect,
-  found: RecordedPartner | undefined,
-): Promise<string> {
-  const copies = await findCopies(store, name, found?.partner)
-  if (copies.length === 0) {
-    return `${name} has no cached copy: isolates that know it treat it as before for up to ${staleIfErrorHours} hours.`
-  }
-  const recordedEnd = found ? findAccessEnds(found.partner, found.entries).withoutSuspensionMs : 0
-  if (effect === 'resume') return liftSuspensions(store, name, copies, recordedEnd)
+  { clientId, shortName }: Pick<Partner, 'clientId' | 'shortName'>,
+  endedAtMs: number,
+): Promise<void> {
+  const mark: PartnerMark = { shortName, endedAtMs }
+  await store.putKeys([getPartnerKey(clientId)], mark, staleIfErrorHours * 3600)
+}
+
+/** @param partner undefined when the database did not answer which partner has the name. @returns a sentence about the mark. */
+async function markInOutage(store: Store, name: string, partner: Partner | undefined): Promise<string> {
+  const marked = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
-  for (const { key, shortName, metadata } of copies) {
-    const earlierEnd = Math.max(recordedEnd, readEarlierEnd(metadata))
-    await writeMark(store, key, shortName, {
-      endedAtMs,
-      withoutSuspensionMs: effect === 'suspend' ? earlierEnd : endedAtMs,
-    })
-  }
-  return `${name} is marked in the cache: while the database fails, it gets no token and no list after about three minutes.`
+  for (const one of marked) await writeMark(store, one, endedAtMs)
+  const effect = 'while the database fails, it gets no token and no list after about three minutes.'
+  return marked.length > 0
+    ? `${name} is marked in the cache: ${effect}`
+    : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`
 }
 
-/** The value under a partner's key in KV. */
-interface StoredCopy extends Pick<CachedKey, 'metadata'> {
-  key: string
-  shortName: string
-}
-
-/** While the database fails, the metadata of a copy names its partner. */
-async function findCopies(store: Store, name: string, partner: Partner | undefined): Promise<StoredCopy[]> {
-  if (partner !== undefined) {
-    const key = getPartnerKey(partner.clientId)
-    const stored = (await store.listKeys(key)).find((entry) => entry.name === key)
-    // A list may miss a new entry.
-    return [{ key, shortName: partner.shortName, metadata: stored?.metadata }]
-  }
-  const stored = await store.listKeys(partnerKeyPrefix)
+/** While the database fails, the metadata of an entry names its partner. */
+async function findInCache({ listKeys }: Store, name: string): Promise<Pick<Partner, 'clientId' | 'shortName'>[]> {
+  const stored = await listKeys(partnerKeyPrefix)
   return stored.flatMap(({ name: key, metadata }) => {
     const shortName = readPath(metadata, 'shortName')
     const isWanted = shortName === name || key === getPartnerKey(name)
-    return isWanted && typeof shortName === 'string' ? [{ key, shortName, metadata }] : []
+    return isWanted && typeof shortName === 'string'
+      ? [{ clientId: key.slice(partnerKeyPrefix.length), shortName }]
+      : []
   })
 }
 
-/** @returns when access ended before a suspension, as far as the entry in KV says it: what is older is not used again. */
-function readEarlierEnd(metadata: unknown): number {
-  const withoutSuspensionMs = readPath(metadata, 'withoutSuspensionMs')
-  if (typeof withoutSuspensionMs === 'number') return withoutSuspensionMs
-  // A copy takes the place of a mark only when it is newer, so it is newer than the last end.
-  const checkedAtMs = readPath(metadata, 'checkedAtMs')
-  return typeof checkedAtMs === 'number' ? checkedAtMs - maxReplicaLagMs : 0
-}
-
-/** @param recordedEnd when access ended otherwise, as far as the database said it. */
-async function liftSuspensions(
-  store: Store,
-  name: string,
-  copies: readonly StoredCopy[],
-  recordedEnd: number,
-): Promise<string> {
-  let isLifted = false
-  for (const { key, shortName, metadata } of copies) {
-    const endedAtMs = readPath(metadata, 'endedAtMs')
-    const leftMs = Math.max(recordedEnd, readEarlierEnd(metadata))
-    if (typeof endedAtMs === 'number' && leftMs < endedAtMs) {
-      await writeMark(store, key, shortName, { endedAtMs: leftMs, withoutSuspensionMs: leftMs })
-      isLifted = true
-    }
-  }
-  return isLifted
-    ? `The suspension of ${name} was lifted from the cache.`
-    : `The cache has no mark of ${name} that only a suspension made, so nothing was lifted.`
-}
-
-function describeCopyFailure(error: unknown): string {
-  return `The cached copy could not be updated: ${error instanceof Error ? error.message : String(error)}`
+function describeFailedMark(error: unknown): string {
+  return `The cache could not be marked: ${error instanceof Error ? error.message : String(error)}`
 }

@@ -1,6 +1,7 @@
 // The transcript of plans shows `plan why` now.
 import { beforeEach, expect, test } from 'vitest'
-import { changePartner, createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
+import { changePartner } from '../../../../src/ops/core/partners/account-changes.ts'
+import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { explainPlan, selectPendingChanges } from '../../../../src/ops/core/plans/plan-explanation.ts'
 import { makePlan } from '../../../support/make-plan.ts'

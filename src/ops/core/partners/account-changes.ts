@@ -1,0 +1,208 @@
+// Changes of partners and of their secrets: each is a row of the record, and then a mark in the place of KV's copy.
+import {
+  insertPartnerChange,
+  type MadeChange,
+  type PartnerChange,
+  type SecretReplacement,
+} from '../../../db/partner-changes.ts'
+import { deleteLeftovers } from '../../../db/leftovers.ts'
+import { selectPartnerEntries, type Partner } from '../../../db/partner-queries.ts'
+import type { Store } from '../../store/store.ts'
+import { describeCommand } from '../../shared/target.ts'
+import type { Attribution } from '../record/attribution.ts'
+import { recordChange } from '../record/recorded-change.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
+import { throwProblems, UserError } from '../../shared/user-error.ts'
+import {
+  findFieldProblems,
+  findPartner,
+  generateSecret,
+  storeContact,
+  type Credentials,
+  type PartnerFields,
+} from './partner-accounts.ts'
+import { changeWithCopy, type PrintWarning, type RecordedPartner } from './partner-copy.ts'
+
+/** The author of a change, and where its warnings are printed. */
+export interface Operator {
+  attribution: Attribution
+  warn: PrintWarning
+}
+
+export type PartnerRequest =
+  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  /** `seenId` is that of the partner that the operator was asked about: a later change refuses this one. */
+  | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
+
+/** Secrets that were replaced. Nothing else has the new one. */
+export interface ReplacedSecrets {
+  before: Partner
+  made: Credentials
+  /** Unix seconds: until then, an earlier secret works. Null when none does. */
+  earlierExpiresAt: number | null
+  tokensValidFrom: number | null
+}
+
+/**
+ * Changes a partner, and puts a mark in the place of KV's copy. When there is nothing to change, an earlier run may have stopped
+ * before that: only a copy from after the newest change stays.
+ *
+ * - `end-tokens`: every token that was issued until now ends.
+ * - `close` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
+ * @param name the short name or the client ID.
+ * @returns the partner before the change.
+ * @throws UserError when a value is not valid, there is no such partner, it is closed, or somebody else changes it at the same time.
+ */
+export async function changePartner(
+  store: Store,
+  name: string,
+  request: PartnerRequest,
+  { attribution, warn }: Operator,
+): Promise<Partner> {
+  if (request.kind === 'set') throwProblems(findFieldProblems(request))
+  const { before } = await changeWithCopy(store, warn, {
+    name,
+    kind: request.kind,
+    find: () => findRecordedPartner(store, name),
+    change: (found) => makeRequestedChange(store, found, request, attribution),
+  })
+  // The schedule does it when this fails.
+  await deleteLeftovers(store.db).catch(() => {})
+  return before
+}
+
+/**
+ * Makes a new secret, and puts a mark in the place of KV's copy. Whoever stops it before the mark has not seen the secret, and runs it
+ * again.
+ *
+ * - `rotate`: the old one works for another `graceSeconds`.
+ * - `replace-all`: every other one ends.
+ * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
+ * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
+ * @param name the short name or the client ID.
+ * @throws UserError when there is no such partner, it is closed, its secrets don't fit, or somebody else changes it at the same time.
+ */
+export async function replaceSecrets(
+  store: Store,
+  name: string,
+  replacement: SecretReplacement,
+  { attribution, warn }: Operator,
+): Promise<ReplacedSecrets> {
+  const { kind } = replacement
+  const { before, made } = await changeWithCopy(store, warn, {
+    name,
+    kind,
+    find: () => findRecordedPartner(store, name),
+    change: (found) => makeSecretChange(store, found, replacement, attribution),
+  })
+  const { credentials, changedAt, tokensValidFrom } = made
+  const kept = kind === 'replace-newest' ? (before.secrets[0]?.expiresAt ?? null) : null
+  return {
+    before,
+    made: credentials,
+    earlierExpiresAt: kind === 'rotate' ? changedAt + replacement.graceSeconds : kept,
+    tokensValidFrom,
+  }
+}
+
+async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
+  const partner = await findPartner(store, name)
+  return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
+}
+
+/** @returns the entries of the partner after the change, the newest first. */
+async function makeRequestedChange(
+  store: Store,
+  found: RecordedPartner,
+  request: PartnerRequest,
+  attribution: Attribution,
+): Promise<Pick<RecordedPartner, 'entries'>> {
+  const { name, country, shortName } = found.partner
+  if (isDone(found.partner, request)) return found
+  throwProblems([explainRefusal(store, found.partner, request.kind)])
+  if (request.kind === 'set' && (request.seenId ?? found.partner.id) !== found.partner.id) {
+    throw makeOvertakenError(store, shortName)
+  }
+  const row =
+    request.kind === 'set'
+      ? ({ name, country, ...request, kind: request.contact === undefined ? 'set' : 'set-contact' } as const)
+      : request
+  const made = await insertChange(store, found, row, attribution)
+  if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
+  return made
+}
+
+async function makeSecretChange(
+  store: Store,
+  found: RecordedPartner,
+  replacement: SecretReplacement,
+  attribution: Attribution,
+) {
+  const { shortName, country, clientId } = found.partner
+  throwProblems([explainRefusal(store, found.partner, replacement.kind)])
+  const { clientSecret, secretHash } = await generateSecret(store)
+  const made = await insertChange(store, found, { ...replacement, secretHash }, attribution)
+  return { ...made, credentials: { shortName, country, clientId, clientSecret } }
+}
+
+/** @returns the entries of the partner with the new one, the newest first. */
+async function insertChange(
+  store: Store,
+  { partner, entries }: RecordedPartner,
+  row: PartnerChange,
+  attribution: Attribution,
+): Promise<Pick<RecordedPartner, 'entries'> & MadeChange> {
+  const made = await recordChange(store, attribution, (db, recorded) =>
+    insertPartnerChange(db, recorded, partner.id, row),
+  )
+  if (made !== undefined) return { ...made, entries: [{ kind: row.kind, ...made }, ...entries] }
+  throw makeOvertakenError(store, partner.shortName)
+}
+
+function makeOvertakenError({ target }: Store, shortName: string): UserError {
+  const see = describeCommand(target, 'partner', 'show', shortName)
+  return new UserError(
+    `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
+  )
+}
+
+/** What is repeated is no change: the record would name a second author. */
+function isDone(partner: Partner, request: PartnerRequest): boolean {
+  const { suspendedAt, closedAt } = partner
+  if (request.kind === 'close') return closedAt !== null
+  if (closedAt !== null) return false
+  switch (request.kind) {
+    case 'suspend':
+      return suspendedAt !== null
+    case 'resume':
+      return suspendedAt === null
+    case 'set':
+      return (['name', 'country', 'contact'] as const).every(
+        (field) => request[field] === undefined || request[field] === partner[field],
+      )
+    case 'end-tokens':
+      return false
+  }
+}
+
+/** There are at most two live secrets, and `replace-newest` ends the newest of two. */
+function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string | undefined {
+  const { shortName, closedAt, secrets } = partner
+  const olderExpiresAt = secrets[0]?.expiresAt ?? null
+  const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
+  if (closedAt !== null) {
+    return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
+  }
+  const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
+  if (kind === 'replace-newest' && olderExpiresAt === null) {
+    return `${shortName} has only one secret. To keep it for a grace period: ${rotate()}`
+  }
+  if (kind === 'rotate' && olderExpiresAt !== null) {
+    return [
+      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
+      `If the newer one is lost, replace it: ${rotate('--replace-newest')}`,
+      `To end both now: ${rotate('--grace', '0')}`,
+    ].join('\n')
+  }
+  return undefined
+}
