@@ -10,13 +10,13 @@ import { createD1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
 import { createPartnerChecks, type ClientCheck } from './partner-checks.ts'
-import { createPlanLists, nameList, type ListAnswer, type Prefetched } from './plan-lists.ts'
+import { createPlanLists, nameList, type EarlyList, type ListAnswer } from './plan-lists.ts'
 
 export interface CatalogRequest {
   clientId: string
-  /** The country of the token. Only a hint for what to prefetch: the partner's country decides. */
+  /** The country of the token. Only a hint for what to load early: the partner's country decides. */
   countryHint: string | undefined
-  /** Undefined if the filters are unreadable: then there is nothing to prefetch. */
+  /** Undefined if the filters are unreadable: then there is nothing to load. */
   filter: PlanFilter | undefined
 }
 
@@ -61,7 +61,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     const check = client?.check
     const ageMs = check ? computeAgeMs(check.checkedAtMs, context.nowMs) : Infinity
     const likelyCountry = check?.partner?.country ?? countryHint
-    let prefetched: Prefetched | undefined
+    let early: EarlyList | undefined
     // Fresh.
     if (check && ageMs <= maxAgeMs) {
       checks.renewCopy(context, clientId, client)
@@ -77,8 +77,8 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
 
     async function askD1(): Promise<CatalogEntry> {
       const asked = checks.ask(context, clientId)
-      // Reads the list from KV at the same time, if memory has none.
-      if (likelyCountry && filter) prefetched = lists.prefetch(nameList(context, likelyCountry, filter))
+      // At the same time, reads the list from KV if memory has none, and loads it if KV has none.
+      if (likelyCountry && filter) early = lists.findEarly(nameList(context, likelyCountry, filter))
       return createEntry(await asked)
     }
 
@@ -108,7 +108,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
         lists.read(nameList(context, country, listFilter), {
           checkedAtMs,
           failure,
-          prefetched: country === likelyCountry ? prefetched : undefined,
+          early: country === likelyCountry ? early : undefined,
         })
       return { partner, readList }
     }

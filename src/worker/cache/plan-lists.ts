@@ -22,10 +22,8 @@ export interface ListAnswer {
   cacheStatus: string
 }
 
-/** A list that was found in memory or in KV. */
-interface Found extends Pick<ListAnswer, 'list'> {
-  tier: 'memory' | 'kv'
-}
+/** A list, and where it was found. */
+type Found = Pick<ListAnswer, 'list' | 'tier'>
 
 interface ListName {
   context: CacheContext
@@ -39,18 +37,18 @@ export function nameList(context: CacheContext, country: string, filter: PlanFil
   return { context, key: getPlanListKey(country, filter), country, filter }
 }
 
+/** KV's copy or D1's list, which were asked for before the partner was known. */
+export type EarlyList = Promise<Found>
+
 /** A list is answered under these conditions. */
 interface Conditions {
   /** Unix milliseconds of the check that the request relies on. */
   checkedAtMs: number
   /** Given if that check is an old one, because D1 failed. Then an old list has to do, too. */
   failure: StorageError | undefined
-  /** Given if KV was asked for this list before the partner was known. */
-  prefetched: Prefetched | undefined
+  /** Given if it is this list. */
+  early: EarlyList | undefined
 }
-
-/** KV's copy. */
-export type Prefetched = Promise<HeldList | undefined>
 
 export function createPlanLists(maxBytes: number, d1: D1State, clock: () => number) {
   const lists = createBoundedMap<HeldList>(maxBytes, measureBytes)
@@ -70,18 +68,28 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 
   /** The list in memory, or else KV's copy, which memory then keeps. Of any revision. */
-  async function find(name: ListName, prefetched?: Prefetched): Promise<Found | undefined> {
-    const held = prefetched ? undefined : lists.get(name.key)
+  async function find(name: ListName, early?: EarlyList): Promise<Found | undefined> {
+    const held = early ? undefined : lists.get(name.key)
     if (isUsable(held, name.context)) return { list: held, tier: 'memory' }
-    const copy = await (prefetched ?? readCopy(name))
-    const list = lists.get(name.key) ?? copy
-    return list && { list, tier: list === copy ? 'kv' : 'memory' }
+    const found = await (early ?? findCopy(name))
+    const list = lists.get(name.key) ?? found?.list
+    return list && { list, tier: list === found?.list ? found.tier : 'memory' }
+  }
+
+  async function findCopy(name: ListName): Promise<Found | undefined> {
+    const list = await readCopy(name)
+    return list && { list, tier: 'kv' }
+  }
+
+  /** KV's copy, or else the list from D1, which the check may show to be outdated. */
+  async function findOrLoad(name: ListName): Promise<Found> {
+    return (await findCopy(name)) ?? { list: await load(name, 0), tier: 'd1' }
   }
 
   /** @throws StorageError when D1 does not answer and there is no usable copy */
-  async function read(name: ListName, { checkedAtMs, failure, prefetched }: Conditions): Promise<ListAnswer> {
+  async function read(name: ListName, { checkedAtMs, failure, early }: Conditions): Promise<ListAnswer> {
     const { context, key } = name
-    const found = await find(name, prefetched)
+    const found = await find(name, early)
     if (failure) {
       const old = answerOld(found, context)
       if (old) return old
@@ -101,8 +109,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
   async function answerFromD1(name: ListName, outdated: HeldList | undefined): Promise<ListAnswer> {
     const list = await load(name, outdated?.revision ?? 0)
-    const cacheStatus = `kv; fwd=${outdated ? 'stale' : 'miss'}${list.storedAtMs === undefined ? '' : '; stored'}`
-    return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
+    return createAnswer({ list, tier: 'd1' }, 0, false, outdated ? 'stale' : 'miss')
   }
 
   /**
@@ -141,7 +148,16 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     hasOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),
 
     /** Gets KV's copy into memory, if that has no list. */
-    prefetch: (name: ListName): Prefetched | undefined => (lists.get(name.key) ? undefined : readCopy(name)),
+    prefetch: (name: ListName) => (lists.get(name.key) ? undefined : readCopy(name)),
+
+    /** Asks for a list before its partner is known, if memory has none. */
+    findEarly: (name: ListName): EarlyList | undefined => {
+      if (lists.get(name.key)) return undefined
+      const early = findOrLoad(name)
+      // A request that is refused waits for no list.
+      early.catch(() => {})
+      return early
+    },
 
     /** Loads the list in memory again if the newest revision shows that it is outdated. */
     reloadIfOutdated: async (name: ListName) => {
@@ -179,10 +195,15 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
   })
 }
 
-/** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */
-function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean): ListAnswer {
+/**
+ * @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back
+ * @param fwd why D1 loaded the list
+ */
+function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean, fwd = 'miss'): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
-  const cacheStatus = `${tier}; hit; ttl=${ttlSeconds}${isOld ? '; detail=storage-unavailable' : ''}`
+  const loaded = `kv; fwd=${fwd}${list.storedAtMs === undefined ? '' : '; stored'}`
+  const status = tier === 'd1' ? loaded : `${tier}; hit; ttl=${ttlSeconds}`
+  const cacheStatus = `${status}${isOld ? '; detail=storage-unavailable' : ''}`
   return { list, tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
 }

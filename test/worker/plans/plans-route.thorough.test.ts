@@ -1,6 +1,7 @@
 import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { ApiError } from '../../../src/worker/http/api-error.ts'
 import { createRespondConditionally } from '../../../src/worker/http/conditional-response.ts'
@@ -445,7 +446,7 @@ describe('a request without a valid token', () => {
   test('is refused if the partner was deleted', async () => {
     await env.DB.prepare('delete from change_record where client_id = ?').bind(partner.clientId).run()
     await refused('invalid_token', named, { shortName: partner.shortName, token })
-    expect((await env.CATALOG_CACHE.list()).keys).toEqual([])
+    expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual([])
   })
 
   test('is refused if the partner was renamed', async () => {
