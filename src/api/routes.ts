@@ -3,5 +3,8 @@
 export const tokenRoute = '/api/v3/partners/auth'
 export const plansRoute = '/api/v3/partners/:shortName/plans'
 
+/** Stands in the dataset where a request has its route. */
+export const scheduleName = 'schedule'
+
 /** Every route, with the name of its answers. */
 export const answersByRoute: Readonly<Record<string, string>> = { [tokenRoute]: 'Tokens', [plansRoute]: 'Lists' }

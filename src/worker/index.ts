@@ -5,5 +5,5 @@ import { publishDue } from './publish-due.ts'
 
 export default {
   fetch: createApp(createIsolate()).fetch,
-  scheduled: (_controller, { DB, VERSION }) => publishDue(DB, VERSION?.id),
+  scheduled: (_controller, { DB, VERSION, USAGE }) => publishDue(DB, VERSION?.id, USAGE),
 } satisfies ExportedHandler<Env>

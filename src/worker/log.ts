@@ -10,6 +10,15 @@ export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
   console[level](JSON.stringify({ level, ...event }))
 }
 
+/** Never throws: what is counted goes on if the dataset is missing or fails. Queries address the columns by number. */
+export function countInDataset(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
+  try {
+    dataset?.writeDataPoint(point)
+  } catch {
+    // This point is not counted.
+  }
+}
+
 /** Logs a problem that does not fail the request, with the request's ID. */
 export type LogWarning = (event: LogEvent) => void
 

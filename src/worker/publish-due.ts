@@ -5,22 +5,32 @@ import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
 import { endAsConflicted, markSuperseded, publish, publishCompared, selectDue } from '../db/publish.ts'
 import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
-import { describeError, log } from './log.ts'
+import { scheduleName } from '../api/routes.ts'
+import { countInDataset, describeError, log } from './log.ts'
 import { publishDeadlineMs, queryD1 } from './deadline.ts'
 
 /**
  * Never rejects. What fails is logged, and the run of the next minute tries it again.
  * @param version of the Worker, for the log.
+ * @param dataset gets a point at the end of each run, so that somebody notices when no run comes.
  */
-export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
+export async function publishDue(
+  d1: D1Database,
+  version: string | undefined,
+  dataset?: AnalyticsEngineDataset,
+): Promise<void> {
   const db = openDatabase(d1)
   const clean = () => queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)]))
+  let result = 'ok'
   try {
     // Most often, there is nothing to delete. Hashes of ended secrets go even when nothing can be published.
     await publishInOrder(db, version).finally(clean)
   } catch (error) {
+    result = 'failed'
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
+  // No partner has a short name with a slash.
+  countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
 }
 
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {

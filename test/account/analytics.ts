@@ -68,6 +68,8 @@ export function createAnalytics(): Analytics {
       const translated = sql
         .replace(/ FORMAT JSON$/, '')
         .replaceAll(/NOW\(\) - INTERVAL '(\d+)' (MINUTE|HOUR|DAY)/g, "datetime('now', '-$1 $2')")
+        .replaceAll('NOW()', "datetime('now')")
+        .replaceAll('toUnixTimestamp(', 'unixepoch(')
         .replaceAll(/toDateTime\((\d+)\)/g, "datetime($1, 'unixepoch')")
         .replaceAll(/quantileExactWeighted\(([\d.]+)\)\(/g, 'quantileExactWeighted($1, ')
       try {

@@ -25,6 +25,13 @@ function answer(url: URL, method: string, headers: Headers): Response {
   )
 }
 
+const [plainRequest, redirectPlain] = [
+  /^ok {4}a token request over http:\/\/ returns 400 /m,
+  (url: URL, method: string, headers: Headers) =>
+    url.protocol === 'http:'
+      ? new Response(null, { status: 301, headers: { Location: `https://${url.host}${url.pathname}` } })
+      : answer(url, method, headers),
+]
 const refuseAll = () => new Response('There is no such Worker.', { status: 404 })
 
 // smoke-call.test.ts waits for another version. The main job has the credentials of a partner.
@@ -40,8 +47,8 @@ function answerWith(respond: typeof answer): void {
 }
 
 test.each<[string, typeof answer, RegExp, number]>([
-  ['passes', answer, /^6 passed, 0 failed$/m, 0],
-  ['fails when something else answers', refuseAll, /^0 passed, 6 failed$/m, 3],
+  ['passes', answer, /^7 passed, 0 failed$/m, 0],
+  ['fails when something else answers', refuseAll, /^0 passed, 7 failed$/m, 3],
   ['ends when nothing answers', () => Response.error(), /^FAIL {2}[^\n]*: fetch failed\n$/, 2],
 ])('the smoke test %s', async (_, respond, printed, exitCode) => {
   answerWith(respond)
@@ -50,10 +57,42 @@ test.each<[string, typeof answer, RegExp, number]>([
   expect(code).toBe(exitCode)
 })
 
+test.each<[string, typeof answer, RegExp, number]>([
+  ['https://catalog.example.com:8443', answer, plainRequest, 0],
+  [
+    origin,
+    redirectPlain,
+    /^FAIL {2}a token request over http:[^\n]* it is redirected \(301\): see "A domain of your own"/m,
+    3,
+  ],
+  ['https://catalog.acme.workers.dev', answer, plainRequest, 0],
+  [
+    'https://catalog.acme.workers.dev',
+    redirectPlain,
+    /^note {2}a token request over http:[^]*\n6 passed, 0 failed$/m,
+    0,
+  ],
+  ['http://localhost:8787', answer, /^6 passed, 0 failed$/m, 0],
+])('a token request over http, %s: %#', async (url, respond, printed, exitCode) => {
+  answerWith(respond)
+  const { code, stdout } = await runCommand(['smoke', '--url', url], { variables: {}, clock })
+  expect(stdout).toMatch(printed)
+  expect({ code, hasHttp: stdout.includes('over http://') }).toEqual({
+    code: exitCode,
+    hasHttp: url.startsWith('https:'),
+  })
+  const plain = vi
+    .mocked(fetch)
+    .mock.calls.filter(([one]) => typeof one === 'string' && one.startsWith('http:') && url.startsWith('https:'))
+  // Nothing secret, and no redirect is followed.
+  for (const [, init] of plain) expect(init).toMatchObject({ method: 'POST', headers: {}, redirect: 'manual' })
+  expect(plain).toHaveLength(url.startsWith('https:') ? 1 : 0)
+})
+
 test('the smoke test of a deploy says that it waits for the version', async () => {
   answerWith(answer)
   const lines: string[] = []
   const target = { origin, version: { worker: 'catalog', id: 'new' }, variables: {} }
-  expect(await runSmokeTest(target, clock, (line) => lines.push(line))).toBe('passed')
+  expect(await runSmokeTest(target, clock, (line) => lines.push(line))).toMatchObject({ outcome: 'passed' })
   expect(lines[0]).toContain('until version new ')
 })

@@ -86,6 +86,21 @@ test('publishes what is due, and partners see it', async () => {
   expect(await list()).toEqual(['New'])
 })
 
+test('counts each run in the dataset, also one that fails, apart from partners', async () => {
+  const points: unknown[] = []
+  const USAGE = { writeDataPoint: (point?: AnalyticsEngineDataPoint) => void points.push(point) }
+  await logOf(() => runSchedule({ ...env, USAGE }))
+  breakD1(d1Down)
+  await logOf(() => runSchedule({ ...env, USAGE }))
+  expect(points).toEqual(['ok', 'failed'].map((result) => ({ indexes: ['/schedule'], blobs: ['schedule', result] })))
+  const broken = {
+    writeDataPoint: () => {
+      throw new Error('Down.')
+    },
+  }
+  await logOf(() => runSchedule({ ...env, USAGE: broken }))
+})
+
 test('publishes nothing before the time', async () => {
   const id = await schedule(makePlan({ id: 1 }), future)
   expect(await logOf(runSchedule)).toEqual([])

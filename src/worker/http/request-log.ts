@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import { log } from '../log.ts'
+import { countInDataset, log } from '../log.ts'
 import type { AppEnv } from '../app-env.ts'
 import type { TakeLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
@@ -58,17 +58,12 @@ function describeRequest(c: Context<AppEnv>, durationMs: number) {
   }
 }
 
-/** Never throws: a request succeeds even if the dataset is missing or fails. */
 function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnType<typeof describeRequest>): void {
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version } = facts
-  try {
-    // Queries address the columns by number, so a field never changes its column. By the index, sampling keeps every partner visible.
-    dataset?.writeDataPoint({
-      indexes: [partner],
-      blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength), version],
-      doubles: [facts.durationMs, facts.ageSeconds ?? 0],
-    })
-  } catch {
-    // This request is not counted.
-  }
+  // A field never changes its column. By the index, sampling keeps every partner visible.
+  countInDataset(dataset, {
+    indexes: [partner],
+    blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength), version],
+    doubles: [facts.durationMs, facts.ageSeconds ?? 0],
+  })
 }

@@ -58,7 +58,7 @@ npm run check fails.`,
     if (id === undefined) throw makeDeployError(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     progress?.step('Step 4 of 4: the smoke test')
-    const outcome = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
+    const { outcome } = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
     if (outcome !== 'passed') throw makeVersionError(outcome, { id, origin, wayBack })
     report(wayBack)
   },

@@ -1,12 +1,19 @@
 // ops doctor, watch, copy, compare
 import { findLostRows, readCopy } from '../../core/service/database-copy.ts'
 import { examine } from '../../core/service/doctor.ts'
-import { countProblems, type HealthCheck } from '../../core/service/health-check.ts'
-import { usageQueries } from '../../core/service/usage-queries.ts'
+import {
+  countProblems,
+  reportFailure,
+  warning,
+  type CheckResult,
+  type HealthCheck,
+} from '../../core/service/health-check.ts'
+import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
 import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
+import type { Target } from '../../shared/target.ts'
 import { checkFileIsNew, ownerOnly, writeOutput } from '../../store/write-output.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { forceFlag, parseOrigin } from '../frame/shared-flags.ts'
@@ -84,12 +91,28 @@ export const compare = verb({
 
 /** @param isThorough `watch` runs often, so it does not read the whole record. */
 async function examineTarget(
-  { target, clock, withStore, openSecrets }: Run,
+  { target, clock, withStore, openSecrets, openUsage }: Run,
   isThorough: boolean,
 ): Promise<HealthCheck[]> {
   const [migrations, secrets] = [await listMigrationFiles(), await openSecrets(target)]
-  const environment = { migrations, secrets, ...(target.remote && { isReplicated: () => isReplicated(target) }) }
+  const environment = {
+    migrations,
+    secrets,
+    ...(target.remote && { isReplicated: () => isReplicated(target) }),
+    // It is one of the alerts of watch.
+    ...(target.remote && isThorough && { checkSchedule: () => checkSchedule(openUsage, target) }),
+  }
   return withStore(target, (store) => examine(store, environment, clock, isThorough))
+}
+
+/** Not every token of an operator may read usage, and a new environment has none. */
+async function checkSchedule(openUsage: Run['openUsage'], target: Target): Promise<CheckResult> {
+  const { write, judge } = alerts.schedule
+  try {
+    return judge(await (await openUsage(target))(write))
+  } catch (error) {
+    return warning(reportFailure(error).message)
+  }
 }
 
 function toOutput(checks: HealthCheck[]): Output {

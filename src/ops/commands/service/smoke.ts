@@ -15,7 +15,7 @@ CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them, only refusals and the sit
   async run({ url: origin }, { variables, clock, report }) {
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
-    const outcome = await runSmokeTest({ origin, variables }, clock, report)
+    const { outcome } = await runSmokeTest({ origin, variables }, clock, report)
     if (outcome === 'unreachable') throw new UserError('The address did not answer, so nothing else was checked.')
     return outcome === 'failed' ? { findings: 'The smoke test failed: see the lines with FAIL.' } : undefined
   },

@@ -29,6 +29,7 @@ export interface Environment {
   secrets: Pick<WorkerSecrets, 'list'>
   /** Only of a deployed environment. */
   isReplicated?: () => Promise<boolean>
+  checkSchedule?: () => Promise<CheckResult>
 }
 
 /**
@@ -37,7 +38,7 @@ export interface Environment {
  */
 export async function examine(
   store: Store,
-  { migrations, secrets, isReplicated }: Environment,
+  { migrations, secrets, isReplicated, checkSchedule }: Environment,
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
 ): Promise<HealthCheck[]> {
@@ -52,6 +53,7 @@ export async function examine(
       publications: () => checkPublications(store),
       ...(isThorough && { record: () => checkRecord(store) }),
     }),
+    ...(checkSchedule && { schedule: checkSchedule }),
     cache: () => checkCache(store),
     keys: async () => {
       const entries = isUsable ? await selectKeyEntries(store.db) : undefined

@@ -48,8 +48,10 @@ export function createSmokeCall(
         const headers = { ...override, ...init?.headers }
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await readAnswer(await send(url, { ...init, headers, redirect: 'manual', signal }))
-        // Cloudflare serves the site's files without the Worker, so they name no version.
-        if (version !== undefined && new URL(url).pathname.startsWith('/api/')) requireVersion(answer, version.id)
+        // Cloudflare serves the site's files, and redirects to HTTPS, without the Worker: they name no version.
+        const { protocol, pathname } = new URL(url)
+        const isOfWorker = protocol === 'https:' && pathname.startsWith('/api/')
+        if (version !== undefined && isOfWorker) requireVersion(answer, version.id)
         return answer
       } catch (error) {
         if (nowMs() >= endMs) throw error

@@ -5,7 +5,12 @@ import { findNetworkHint } from '../../store/system-error.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { createSmokeCall, maxWaitSeconds, type SmokeResponse, type WantedVersion } from './smoke-call.ts'
 
-export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
+export interface SmokeResult {
+  outcome: 'passed' | 'failed' | 'unreachable'
+  /** Each check that failed, and why. */
+  failures: string[]
+  passed: number
+}
 
 export interface SmokeTarget {
   /** Such as `https://catalog.example.com`. */
@@ -39,12 +44,17 @@ const refusals: [name: string, path: string, headers: Record<string, string>, st
   ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
 ]
 
-/** Sends a request, and reports whether `verify` accepts the answer. */
+/**
+ * Sends a request, and reports whether `verify` accepts the answer.
+ * @param path or a URL.
+ * @param isOptional a failure is only a note.
+ */
 type SmokeCheck = (
   name: string,
   path: string,
   headers: Record<string, string>,
   verify: (answer: SmokeResponse) => void,
+  isOptional?: boolean,
 ) => Promise<void>
 
 /** @param report gets a line for each check. */
@@ -52,7 +62,7 @@ export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,
   report: (line: string) => void,
-): Promise<SmokeOutcome> {
+): Promise<SmokeResult> {
   let isReached = false
   const send: typeof fetch = async (...request) => {
     const response = await fetch(...request)
@@ -63,22 +73,25 @@ export async function runSmokeTest(
   if (version !== undefined) {
     report(`      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer of the API.`)
   }
-  let [passed, failed] = [0, 0]
-  const check: SmokeCheck = async (name, path, headers, verify) => {
+  let passed = 0
+  const failures: string[] = []
+  const check: SmokeCheck = async (name, path, headers, verify, isOptional = false) => {
     const startMs = performance.now()
-    const problem = await call(`${origin}${path}`, { method: path === auth ? 'POST' : 'GET', headers })
+    const url = new URL(path, origin)
+    const problem = await call(url.href, { method: url.pathname === auth ? 'POST' : 'GET', headers })
       .then(verify)
       .catch((error: unknown) => (error instanceof Error ? describe(error) : String(error)))
+    const line = `${name} (${Math.round(performance.now() - startMs)} ms)${problem ? `: ${problem}` : ''}`
     if (problem === undefined) passed++
-    else failed++
-    const time = `${Math.round(performance.now() - startMs)} ms`
-    report(`${problem === undefined ? 'ok  ' : 'FAIL'}  ${name} (${time})${problem ? `: ${problem}` : ''}`)
+    else if (!isOptional) failures.push(line)
+    report(`${problem === undefined ? 'ok  ' : isOptional ? 'note' : 'FAIL'}  ${line}`)
   }
 
   for (const [name, path, headers, status, error] of refusals) {
     await check(name, path, headers, (answer) => expectRefusal(answer, status, error))
-    if (!isReached) return 'unreachable'
+    if (!isReached) return { outcome: 'unreachable', failures, passed }
   }
+  await checkHttp(new URL(origin), check)
   await check(
     'the site for partners’ developers is served with its Content-Security-Policy',
     '/',
@@ -92,8 +105,23 @@ export async function runSmokeTest(
   const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = variables
   if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) await checkPartner(basic(CLIENT_ID, CLIENT_SECRET), SHORT_NAME, check)
   else report('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.')
-  report(`${passed} passed, ${failed} failed`)
-  return failed === 0 ? 'passed' : 'failed'
+  report(`${passed} passed, ${failures.length} failed`)
+  return { outcome: failures.length === 0 ? 'passed' : 'failed', failures, passed }
+}
+
+/** Nobody can change what workers.dev does. */
+async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
+  if (protocol !== 'https:') return
+  const name = 'a token request over http:// returns 400'
+  await check(name, `http://${hostname}${auth}`, {}, expectHttpRefusal, hostname.endsWith('.workers.dev'))
+}
+
+/** Clients that follow a redirect send their secret in the clear each time. */
+function expectHttpRefusal(answer: SmokeResponse): void {
+  if (answer.status >= 300 && answer.status < 400) {
+    throw new Error(`it is redirected (${answer.status}): see "A domain of your own" in src/worker/DEPLOY.md`)
+  }
+  expectRefusal(answer, 400, 'invalid_request')
 }
 
 async function checkPartner(authorization: string, shortName: string, check: SmokeCheck): Promise<void> {

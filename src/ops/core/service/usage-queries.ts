@@ -1,6 +1,6 @@
 // The questions of `ops watch` to the dataset of http/request-log.ts, and what their answers mean. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
-import { answersByRoute } from '../../../api/routes.ts'
+import { answersByRoute, scheduleName } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { ok, problem, warning, type CheckResult } from './health-check.ts'
 
@@ -28,6 +28,8 @@ const failed = "(blob2 = '500' OR blob2 = '503')"
 const since = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
 const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
+const isRequest = `blob1 != '${scheduleName}'`
+
 /** For what happens now. */
 const recentMinutes = 15
 
@@ -46,6 +48,9 @@ const maxAgeSeconds = freshnessSeconds + 10
 /** A list that neither memory nor KV has comes from D1, also when KV works: after a change, and the first with some filters. */
 const maxShareFromD1 = { percent: 97, lists: 50 }
 const quietMinutes = 180
+const maxSilentMinutes = 20
+
+const scheduleAdvice = `See "The schedule doesn't run" in src/worker/ONCALL.md.`
 
 export const alerts = {
   availability: {
@@ -86,13 +91,28 @@ export const alerts = {
   traffic: {
     rule: `In ${quietMinutes / 60} hours, there is no request at all. No partner's request in a day is a warning.`,
     write: (dataset) =>
-      `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} GROUP BY partner`,
+      `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner`,
     judge: (rows, smokePartner) => {
       const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
       const partners = rows.filter((row) => !['', smokePartner].includes(String(row['partner']))).length
       const message = `${recent} requests in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
       return partners === 0 ? warning(message) : ok(message)
+    },
+  },
+  schedule: {
+    rule: `The last run of the schedule is over ${maxSilentMinutes} minutes old. No run at all, or one that failed, is a warning.`,
+    write: (dataset) =>
+      `SELECT blob2 AS result, MAX(timestamp) AS last_run, toUnixTimestamp(NOW()) - toUnixTimestamp(MAX(timestamp)) AS seconds_ago FROM ${dataset} WHERE blob1 = '${scheduleName}' GROUP BY result`,
+    judge: (rows) => {
+      const runs = rows.map((row) => ({ row, secondsAgo: readNumber(row, 'seconds_ago') }))
+      const [last] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
+      if (last === undefined)
+        return warning('The schedule never ran. After a deploy, a new one begins within 15 minutes.')
+      const hasFailed = last.row['result'] === 'failed'
+      const message = `The schedule last ran at ${String(last.row['last_run']).replace(' ', 'T')}Z${hasFailed ? ', and failed' : ''}.`
+      if (last.secondsAgo > maxSilentMinutes * 60) return problem(`${message} ${scheduleAdvice}`)
+      return hasFailed ? warning(`${message} ${scheduleAdvice}`) : ok(message)
     },
   },
 } as const satisfies Record<string, Alert>
@@ -102,7 +122,7 @@ const overviews: Readonly<Record<string, WriteQuery>> = {
   target: (dataset) =>
     `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
   partners: (dataset) =>
-    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} GROUP BY partner, route ORDER BY requests DESC`,
+    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner, route ORDER BY requests DESC`,
   refusals: (dataset) =>
     `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
 }

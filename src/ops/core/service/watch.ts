@@ -41,19 +41,16 @@ async function checkFromOutside(target: SmokeTarget, clock: Clock): Promise<Chec
   const { origin, variables } = target
   const incomplete = findIncompleteCredentials(variables)
   if (incomplete !== undefined) return problem(incomplete)
-  let lines: string[] = []
-  const test = async () => {
-    lines = []
-    return runSmokeTest(target, clock, (line) => lines.push(line))
-  }
-  let outcome = await test()
-  if (outcome !== 'passed') {
+  const test = () => runSmokeTest(target, clock, () => {})
+  let result = await test()
+  if (result.outcome !== 'passed') {
     await clock.sleep(pauseMs)
-    outcome = await test()
+    result = await test()
   }
-  if (outcome === 'unreachable') return problem(`${origin} does not answer: ${lines.at(-1)?.replace(/^FAIL +/, '')}`)
-  if (outcome === 'failed') return lines.filter((line) => line.startsWith('FAIL')).map((line) => problem(line.slice(6)))
-  const message = `${origin}: ${lines.at(-1)}.`
+  const { outcome, failures, passed } = result
+  if (outcome === 'unreachable') return problem(`${origin} does not answer: ${failures.join()}`)
+  if (outcome === 'failed') return failures.map(problem)
+  const message = `${origin}: ${passed} passed.`
   return variables['CLIENT_ID']
     ? ok(message)
     : warning(`${message} No token was requested: set CLIENT_ID, CLIENT_SECRET and SHORT_NAME.`)

@@ -1,6 +1,10 @@
 import { beforeAll, expect, test, vi } from 'vitest'
 import { readOrigin } from '../../../../src/api/origin.ts'
-import { findIncompleteCredentials, runSmokeTest } from '../../../../src/ops/core/service/smoke-test.ts'
+import {
+  findIncompleteCredentials,
+  runSmokeTest,
+  type SmokeResult,
+} from '../../../../src/ops/core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../../../src/ops/store/checkout.ts'
 import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../../../src/ops/store/deployment.ts'
 import { openBindingStore } from '../../support/binding-store.ts'
@@ -27,6 +31,9 @@ beforeAll(() => recordMigrations(bindings()))
 const host = 'https://catalog.acme.workers.dev'
 const back = 'To go back to the version before: npx wrangler rollback old --env staging\n'
 
+const end = (outcome: SmokeResult['outcome']) =>
+  vi.mocked(runSmokeTest).mockResolvedValue({ outcome, failures: [], passed: 0 })
+
 /** @param change makes a step fail. */
 function deploy(change: () => unknown = () => {}, key = '1790000000', words: string[] = [], terminal: Terminal = {}) {
   for (const step of [deployWithWrangler, findLiveVersion, runProjectCheck, runSmokeTest]) vi.mocked(step).mockReset()
@@ -34,7 +41,7 @@ function deploy(change: () => unknown = () => {}, key = '1790000000', words: str
   vi.mocked(runProjectCheck).mockResolvedValue(true)
   vi.mocked(findLiveVersion).mockResolvedValue('old')
   vi.mocked(deployWithWrangler).mockResolvedValue('new')
-  vi.mocked(runSmokeTest).mockResolvedValue('passed')
+  end('passed')
   change()
   const overrides: Parameters<typeof runCommand>[1] = {
     variables: {},
@@ -75,8 +82,8 @@ test.each<[string, () => unknown, string?]>([
 })
 
 test.each<[string, () => unknown]>([
-  ['The smoke test failed, and version new is live.', () => vi.mocked(runSmokeTest).mockResolvedValue('failed')],
-  ['Version new is live, and not tested:', () => vi.mocked(runSmokeTest).mockResolvedValue('unreachable')],
+  ['The smoke test failed, and version new is live.', () => end('failed')],
+  ['Version new is live, and not tested:', () => end('unreachable')],
   ['wrangler deploy failed:', () => vi.mocked(deployWithWrangler).mockResolvedValue(undefined)],
 ])('a deploy that did not succeed says how to go back: %s', async (message, change) => {
   const { code, stderr } = await deploy(change)

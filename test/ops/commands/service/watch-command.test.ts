@@ -1,12 +1,14 @@
 import { expect, test, vi } from 'vitest'
 import { availabilityDays } from '../../../../src/api/promises.ts'
 import { systemClock } from '../../../../src/ops/shared/clock.ts'
+import { publishDue } from '../../../../src/worker/publish-due.ts'
 import { alerts, type Alert } from '../../../../src/ops/core/service/usage-queries.ts'
 import { useFakeCloudflare } from '../../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
 import { refused, runCommand } from '../../support/run-ops.ts'
 
-const cloudflare = useFakeCloudflare(useMemoryBindings())
+const bindings = useMemoryBindings()
+const cloudflare = useFakeCloudflare(bindings)
 const dataset = 'partner_investment_plan_catalog_staging'
 const [token, list] = ['/api/v3/partners/auth', '/api/v3/partners/:shortName/plans']
 const remote = ['--remote', '--env', 'staging']
@@ -33,6 +35,20 @@ function record({ count, minutesAgo = 1, route = list, status = 200, ...facts }:
     doubles: [5, age],
   }
   cloudflare().analytics.write(dataset, point, new Date(Date.now() - minutesAgo * 60_000), count)
+}
+
+/** Records the end of a run of the schedule, as the Worker does. */
+async function runSchedule(minutesAgo: number, hasFailed = false) {
+  const { DB } = bindings()
+  const prepare = () => {
+    throw new Error('Down.')
+  }
+  const broken = { prepare } as unknown as D1Database
+  const writeDataPoint = ({ indexes = [], blobs = [] }: AnalyticsEngineDataPoint = {}) => {
+    const point = { indexes: indexes.map(String), blobs: blobs.map(String), doubles: [] }
+    cloudflare().analytics.write(dataset, point, new Date(Date.now() - minutesAgo * 60_000))
+  }
+  await publishDue(hasFailed ? broken : DB, undefined, { writeDataPoint })
 }
 
 /** Nothing waits before the smoke test is repeated. */
@@ -90,6 +106,36 @@ test.each<[string, Requests[], ...string[]]>([
   expect(lines.map((line, index) => line.slice(0, expected.toSorted()[index]?.length))).toEqual(expected.toSorted())
 })
 
+test('watch and doctor say when the schedule last ran, and a run is no traffic', async () => {
+  const ask = async (...runs: [minutesAgo: number, hasFailed?: boolean][]) => {
+    cloudflare().analytics.age(86_400 * 100)
+    for (const run of runs) await runSchedule(...run)
+    const lines = [await runWatch(), await runCommand(['doctor', ...remote])].map(({ stdout }) =>
+      stdout.split('\n').filter((line) => line.includes('  schedule: ')),
+    )
+    const [[line = ''] = [], ...others] = lines
+    expect(others).toEqual([[line]])
+    return line
+  }
+  expect(await ask()).toBe(
+    'warning  schedule: The schedule never ran. After a deploy, a new one begins within 15 minutes.',
+  )
+  expect(await ask([25], [19])).toMatch(/^ok {7}schedule: The schedule last ran at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.$/)
+  const advice = `See "The schedule doesn't run" in src/worker/ONCALL.md.`
+  expect(await ask([21])).toMatch(new RegExp(`^problem {2}schedule: The schedule last ran at \\S+Z\\. ${advice}$`))
+  expect(await ask([3], [2, true])).toMatch(new RegExp(`^warning {2}schedule: .*Z, and failed\\. ${advice}$`))
+  expect((await runWatch()).stdout).toMatch(/^problem {2}traffic: No request was counted in 3 hours\.$/m)
+  const { stdout } = await runCommand(['watch', '--query', 'partners', ...remote, '--json'])
+  expect(JSON.parse(stdout)).toEqual([])
+})
+
+test('doctor only warns when it may not read when the schedule ran', async () => {
+  cloudflare().forbidden = /analytics/
+  const { stdout } = await runCommand(['doctor', ...remote])
+  cloudflare().forbidden = undefined
+  expect(stdout).toMatch(/^warning {2}schedule: Cloudflare refuses the token \(403\): /m)
+})
+
 test.each(Object.entries<Alert>(alerts))('a row without a count is no answer to %s', (_, { judge }) => {
   expect(() => judge([{ tier: 'd1', route: list, partner: 'acme' }], 'smoke')).toThrow('lacks the number')
 })
@@ -100,7 +146,7 @@ test('watch says in one line what a wrong token can’t read, and has no data lo
   cloudflare().forbidden = undefined
   expect(code).toBe(3)
   const [line = ''] = stdout.split('\n')
-  expect(line).toMatch(/^problem {2}availability, .*, traffic: Cloudflare refuses the token \(403\): /)
+  expect(line).toMatch(/^problem {2}availability, .*, traffic, schedule: Cloudflare refuses the token \(403\): /)
   expect(stdout).toMatch(/^ok {7}cache: KV answers\.$/m)
   expect(await runCommand(['watch'])).toEqual(refused('Requests are not counted locally: add --remote --env NAME.\n'))
 })
@@ -132,7 +178,7 @@ test('watch goes on without a token, and with credentials that are not complete'
   vi.stubEnv('CLOUDFLARE_API_TOKEN', '')
   const { code, stdout } = await runWatch({ CLIENT_ID: 'x' })
   expect(code).toBe(3)
-  expect(stdout).toMatch(/^problem {2}availability, .*, traffic: Set CLOUDFLARE_API_TOKEN/m)
+  expect(stdout).toMatch(/^problem {2}availability, .*, traffic, schedule: Set CLOUDFLARE_API_TOKEN/m)
   expect(stdout).toMatch(/^problem {2}doctor: Set CLOUDFLARE_API_TOKEN/m)
   expect(stdout).toMatch(/^problem {2}smoke: The smoke test lacks CLIENT_SECRET and SHORT_NAME/m)
 })
