@@ -60,10 +60,10 @@ export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
   const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
 
   const addClaims = (plan: PlainPlan, current: PlainPlan | null) => {
-    const known = new Map((current ? listClaims(current) : []).map((claim) => [keyOf(claim), claim.value]))
+    const added = new Set(listNewClaims(current, plan).map(keyOf))
     for (const claim of listClaims(plan)) {
       const key = keyOf(claim)
-      const isNew = !known.has(key) || !isSameJson(known.get(key), claim.value)
+      const isNew = added.has(key)
       const first = claims.get(key)
       if (first === undefined) claims.set(key, { ...claim, plan: nameOf(plan), isNew })
       else {
@@ -107,12 +107,22 @@ export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
 const keyOf = ({ field, id }: Claim) => `${field} ${String(id)}`
 const nameOf = (plan: PlainPlan) => String(plan['identifier'])
 
+/** A removed field is a member without a value. */
+const listMembers = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
+
 function listClaims(plan: PlainPlan): Claim[] {
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },
-    { field: 'members', id: '', value: Object.keys(plan).toSorted().join() },
+    { field: 'members', id: '', value: listMembers(plan).toSorted().join() },
     ...listShared(plan),
   ]
+}
+
+/** Lists what a plan claims that it did not claim before. */
+export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
+  if (after === null) return []
+  const known = new Map((before ? listClaims(before) : []).map((claim) => [keyOf(claim), claim.value]))
+  return listClaims(after).filter((claim) => !isSameJson(known.get(keyOf(claim)), claim.value))
 }
 
 /** Lists the objects of a plan that have an ID: plans with the same ID share the values. */

@@ -33,11 +33,19 @@ export interface CatalogOrigin {
 
 const maxRepetitions = 3
 
-/** Selects the whole catalog in ascending order of ID, in pages: again when somebody published between them. */
-export async function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
+/** Selects the whole catalog in ascending order of ID. */
+export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
+  return readUnchanged(db, () => selectPlans(db, isNotSuperseded))
+}
+
+/** Reads plans in pages: again when somebody published between them. */
+export async function readUnchanged(
+  db: OperatorDatabase,
+  read: () => Promise<CatalogPlan[]>,
+): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
   let origin = await selectCatalogOrigin(db)
   for (let repetition = 0; repetition <= maxRepetitions; repetition++) {
-    const plans = await selectPlans(db, isNotSuperseded)
+    const plans = await read()
     const next = await selectCatalogOrigin(db)
     if (next.revision === origin.revision) return { origin, plans }
     origin = next

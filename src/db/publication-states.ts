@@ -3,19 +3,25 @@ import { and, eq, gt, inArray, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core'
 import type { OperatorDatabase } from './operator-database.ts'
 import { isCounted } from './plan-queries.ts'
-import { approve, decide, type Decision } from './publish.ts'
+import { approve, decide, isNewest, type Decision } from './publish.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
 const { id, state, actor, planCount, dueAt } = publications
 
-/** Lets a staged publication wait. @returns whether it could: it, or some of its plans, may have been deleted meanwhile. */
+/**
+ * Lets a staged publication wait.
+ * @param comparedRevision the revision of the catalog that it was compared with.
+ * @returns false when somebody published since, or it was deleted.
+ */
 export function releasePublication(
   db: OperatorDatabase,
   publicationId: number,
   next: 'waiting' | 'scheduled',
+  comparedRevision: number,
 ): Promise<boolean> {
   const count = sql`(select count(*) from ${planVersions} where ${isCounted(planVersions, publications)})`
-  return change(db, publicationId, { state: next }, and(eq(state, 'staging'), eq(planCount, count)))
+  const isComplete = and(eq(state, 'staging'), eq(planCount, count))
+  return change(db, publicationId, { state: next }, and(isComplete, isNewest(comparedRevision)))
 }
 
 /** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */

@@ -4,7 +4,7 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { assign, type Assignments } from './column-values.ts'
 import { orNull, type Database } from './database.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { rebase, type Rebase, type Rebased } from './rebase.ts'
+import { comparePublication, rebase, type Compared, type Comparison } from './rebase.ts'
 import { nextNumber } from './record-numbers.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
@@ -16,7 +16,8 @@ export interface Decision {
 }
 
 /** `now`: its author publishes it. `due`: the schedule, at its time. `approve`: another operator approves it, and it is due. */
-export type PublishMode = 'now' | 'due' | 'approve'
+export type PublishMode = 'now' | PendingMode
+export type PendingMode = 'due' | 'approve'
 
 const now = sql`unixepoch()`
 
@@ -34,6 +35,9 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
     }
   }
 }
+
+/** Whether nothing was published after a revision. */
+export const isNewest = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
 /** The columns that say who approved a publication. */
 export function approve({ actor, note }: Decision): Assignments<typeof publications> {
@@ -53,7 +57,7 @@ export async function publish(
   db: Database,
   decision: Decision,
   mode: PublishMode,
-  { baseRevision, comparedRevision }: Pick<Rebased, 'baseRevision' | 'comparedRevision'>,
+  { baseRevision, comparedRevision }: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
 ): Promise<number | undefined> {
   const { publicationId, actor } = decision
   const changes = {
@@ -63,42 +67,43 @@ export async function publish(
     ...(mode === 'approve' && approve(decision)),
     ...decide(decision),
   }
-  const isCompared = sql`${newestRevision} = cast(${comparedRevision} as integer)`
   const isComplete = sql`${publications.planCount} = (
     select count(*) from ${planVersions}
     where ${and(eq(planVersions.publicationId, publicationId), eq(planVersions.baseRevision, baseRevision))}
   )`
   const [row] = await db.values<[number]>(sql`
     update ${publications} set ${assign(publications, changes)}
-    where ${and(eq(publications.id, publicationId), isReady(mode, actor), isCompared, isComplete)}
+    where ${and(eq(publications.id, publicationId), isReady(mode, actor), isNewest(comparedRevision), isComplete)}
     returning ${publications.revision}`)
   return row?.[0]
 }
 
-const maxAttempts = 10
+export const maxAttempts = 10
 
 /** `overtaken`: others published again and again while it was compared. */
-export type Refusal = Exclude<Rebase, Rebased> | { kind: 'overtaken' }
+export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
+
+/** Compares what a command has staged with the catalog, and changes nothing. */
+export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
+  return comparePublication(db, publicationId, eq(publications.state, 'staging'))
+}
 
 /**
- * Compares a publication with the catalog, then publishes it. Does so again when others published in between.
- * @param publishOnce calls `publish`. @param known how it compared just before.
- * @returns the result of `publishOnce`, or why the publication was not published.
+ * Merges a pending publication with later changes by others, then publishes it. Does so again when others published in between.
+ * @param publishOnce calls `publish`.
+ * @returns its result, or why the publication was not published.
  */
-export async function publishCompared<Result>(
+export async function publishPending<Result>(
   db: Database,
   { publicationId, actor }: Decision,
-  mode: PublishMode,
-  publishOnce: (compared: Rebased) => Promise<Result | undefined>,
-  known?: Rebased,
+  mode: PendingMode,
+  publishOnce: (compared: Compared) => Promise<Result | undefined>,
 ): Promise<{ kind: 'published'; result: Result } | Refusal> {
-  const compare = () => rebase(db, publicationId, isReady(mode, actor))
-  let compared: Rebase = known ?? (await compare())
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const compared = await rebase(db, publicationId, isReady(mode, actor))
     if (compared.kind !== 'fits') return compared
     const result = await publishOnce(compared)
     if (result !== undefined) return { kind: 'published', result }
-    compared = await compare()
   }
   return { kind: 'overtaken' }
 }

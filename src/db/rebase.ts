@@ -1,7 +1,7 @@
 // Compares a publication with the catalog as it is now. For the command line and the Worker's schedule.
-import { and, eq, notInArray, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { createFit, type Claim, type Misfit } from '../catalog/fit.ts'
+import { createFit, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { listOf, type Database } from './database.ts'
@@ -15,65 +15,100 @@ import {
   selectVersionAt,
 } from './plan-queries.ts'
 import { planVersions, publications } from './schema.ts'
-import { stageMerged, type PlanAfter } from './stage-publication.ts'
+import { stagePlans, stageUnchanged, type PlanAfter } from './stage-publication.ts'
 
 /** A publication that fits the catalog. */
-export interface Rebased {
+export interface Compared {
   kind: 'fits'
-  /** The base of its versions that count: another one than before if some were merged with later changes by others. */
+  /** The base of its versions that count. */
   baseRevision: number
   /** The revision of the catalog that it was compared with. */
   comparedRevision: number
+  /** Whether others changed some of its plans since. */
   isMerged: boolean
 }
 
 /** `unavailable`: there is no such publication, or it is in another state. */
-export type Rebase = Rebased | { kind: 'conflict'; misfit: Misfit } | { kind: 'unavailable' }
+export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kind: 'unavailable' }
 
 /**
- * Compares a publication with the catalog. Writes merged plans beside its own, without any effect: under the revision that they were
- * computed from, so several programs may do it at once, and one may stop halfway.
+ * Compares a publication with the catalog. Changes nothing.
  * @param isReady whether it may be published now.
+ * @param hearMerged hears of plans as merged with later changes by others, page by page: all of them may be more than memory holds.
  */
-export async function rebase(db: Database, publicationId: number, isReady: SQL | undefined): Promise<Rebase> {
+export async function comparePublication(
+  db: Database,
+  publicationId: number,
+  isReady: SQL | undefined,
+  hearMerged: (plans: PlanAfter[], revision: number) => Promise<void> = async () => {},
+): Promise<Comparison> {
   const isWanted = and(eq(publications.id, publicationId), isReady)
-  const [row] = await db.values<[base: number, newest: number, planCount: number, staged: number]>(sql`
-    select ${publications.baseRevision}, ${newestRevision}, ${publications.planCount},
-      (select count(*) from ${planVersions} where ${isCounted(planVersions, publications)})
+  const [row] = await db.values<[base: number, newest: number, isKnown: number, isComplete: number]>(sql`
+    select ${publications.baseRevision}, ${newestRevision}, ${isBaseKnown}, ${publications.planCount} = (
+      select count(*) from ${planVersions} where ${isCounted(planVersions, publications)}
+    )
     from ${publications} where ${isWanted}`)
   if (row === undefined) return { kind: 'unavailable' }
-  const [baseRevision, newest, planCount, staged] = row
-  if (staged !== planCount) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
-  if (baseRevision > newest) return { kind: 'conflict', misfit: { kind: 'restored' } }
-  const same = { kind: 'fits', baseRevision, comparedRevision: newest, isMerged: false } as const
+  const [baseRevision, newest, isKnown, isComplete] = row
+  if (!isComplete) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
+  if (!isKnown) return { kind: 'conflict', misfit: { kind: 'restored' } }
+  const same = { kind: 'fits', baseRevision, comparedRevision: newest } as const
   // Compared when it was proposed.
-  if (baseRevision === newest) return same
+  if (baseRevision === newest) return { ...same, isMerged: false }
 
   const fit = createFit<CatalogPlan>()
   const planIds: number[] = []
-  const merged: PlanAfter[] = []
-  for await (const page of readCompared(db, publicationId, newest)) {
-    for (const [planId, isOvertaken, ...texts] of page) {
-      const [ownText, ownIn, baseText, baseIn, currentText, currentIn] = texts
-      const base = readPlan(baseText, baseIn)
-      const current = isOvertaken ? readPlan(currentText, currentIn) : base
-      const plan = fit.add({ base, own: readPlan(ownText, ownIn), current })
+  let isMerged = false
+  for await (const page of readCompared(db, eq(publications.id, publicationId), newest)) {
+    const merged: PlanAfter[] = []
+    for (const { planId, isOvertaken, ...compared } of page) {
+      const after = fit.add(compared)
       planIds.push(planId)
-      if (isOvertaken) merged.push({ planId, after: plan })
+      if (isOvertaken) merged.push({ planId, after })
     }
+    isMerged ||= merged.length > 0
+    if (merged.length > 0 && fit.findMisfit() === undefined) await hearMerged(merged, newest)
   }
   fit.addOthers(await selectSharing(db, fit.listNewClaims(), planIds))
   const misfit = fit.findMisfit()
-  if (misfit !== undefined) return { kind: 'conflict', misfit }
-  if (merged.length === 0) return same
-  await stageMerged(db, publicationId, newest, merged)
-  return { ...same, baseRevision: newest, isMerged: true }
+  return misfit === undefined ? { ...same, isMerged } : { kind: 'conflict', misfit }
 }
+
+/**
+ * Compares a pending publication, and writes merged plans beside its own, without any effect: under the revision that they were merged
+ * with, so several programs may do it at once, and one may stop halfway.
+ */
+export async function rebase(db: Database, publicationId: number, isReady: SQL | undefined): Promise<Comparison> {
+  const comparison = await comparePublication(db, publicationId, isReady, (plans, revision) =>
+    stagePlans(db, publicationId, revision, plans),
+  )
+  if (comparison.kind !== 'fits' || !comparison.isMerged) return comparison
+  await stageUnchanged(db, publicationId, comparison.comparedRevision)
+  return { ...comparison, baseRevision: comparison.comparedRevision }
+}
+
+const made = alias(publications, 'made')
+
+/** Whether the catalog ever had the revision that a publication was computed from: not if an older database was restored. */
+export const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
+  select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
+))`
 
 const base = alias(planVersions, 'base')
 const current = alias(planVersions, 'current')
 
+/** Whether others changed a plan since. */
+const isOvertaken = sql`${current}.rowid is not ${base}.rowid`
+
+/** A plan of a publication. */
+export interface ComparedVersion extends ComparedPlan<CatalogPlan> {
+  publicationId: number
+  planId: number
+  isOvertaken: boolean
+}
+
 type ComparedRow = [
+  publicationId: number,
   planId: number,
   isOvertaken: number,
   ...own: StoredPlan,
@@ -82,22 +117,82 @@ type ComparedRow = [
   ...current: StoredPlan,
 ]
 
-/** Reads the plans of a publication, and what they were and are at a revision. */
-function readCompared(db: Database, publicationId: number, revision: number): AsyncGenerator<ComparedRow[]> {
-  return readPages(
-    (lastId: number | undefined, limit) =>
+/**
+ * Reads plans of publications, what they were computed from, and what they are at a revision, in ascending order.
+ * @param isWanted is about `publications` and `own`.
+ */
+export async function* readCompared(
+  db: Database,
+  isWanted: SQL | undefined,
+  revision: number,
+): AsyncGenerator<ComparedVersion[]> {
+  const pages = readPages(
+    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db.values<ComparedRow>(sql`
-        select ${own.planId}, ${current}.rowid is not ${base}.rowid as is_overtaken,
-          ${own.document}, ${own.viewableIn}, ${base.document}, ${base.viewableIn},
-          iif(${current}.rowid is not ${base}.rowid, ${current.document}, null),
-          iif(${current}.rowid is not ${base}.rowid, ${current.viewableIn}, null)
-        from ${publications} join ${planVersions} as ${own} on ${isCounted(own, publications)}
+        select ${publications.id}, ${own.planId}, ${isOvertaken}, ${own.document}, ${own.viewableIn},
+          ${base.document}, ${base.viewableIn},
+          iif(${isOvertaken}, ${current.document}, null), iif(${isOvertaken}, ${current.viewableIn}, null)
+        from ${publications} cross join ${planVersions} as ${own} on ${isCounted(own, publications)}
         left join ${planVersions} as ${base} on ${base}.rowid = ${selectVersionAt(publications.baseRevision)}
         left join ${planVersions} as ${current} on ${current}.rowid = ${selectVersionAt(sql`${revision}`)}
-        where ${publications.id} = ${publicationId} and ${own.planId} > ${lastId ?? -1}
-        order by ${own.planId} limit ${limit}`),
-    ([planId]) => planId,
+        where ${isWanted} and (${publications.id}, ${own.planId}) > (${lastId}, ${lastPlanId})
+        order by ${publications.id}, ${own.planId} limit ${limit}`),
+    ([id, planId]): [number, number] => [id, planId],
   )
+  for await (const page of pages) yield page.map(readComparedRow)
+}
+
+function readComparedRow(row: ComparedRow): ComparedVersion {
+  const [publicationId, planId, isOld, ownText, ownIn, baseText, baseIn, currentText, currentIn] = row
+  const before = readPlan(baseText, baseIn)
+  const now = isOld === 1 ? readPlan(currentText, currentIn) : before
+  return { publicationId, planId, isOvertaken: isOld === 1, base: before, own: readPlan(ownText, ownIn), current: now }
+}
+
+const otherOwn = alias(planVersions, 'other_own')
+const otherPublication = alias(publications, 'other_publication')
+
+/** What a plan has that all plans must agree on, and its amounts. */
+const selectClaims = (document: SQLWrapper) => sql`(
+  select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
+)`
+
+/**
+ * Selects plans of publications for `readCompared`.
+ * @param scope `contested`: those that can keep a publication from being published, because others changed them since, another one of
+ * these publications changes them, or they have something that other plans must agree on. @param planIds also these plans.
+ */
+export function isInScope(
+  publicationIds: readonly number[],
+  scope: 'all' | 'contested' | 'none',
+  planIds: readonly number[],
+): SQL | undefined {
+  const isOwn = inArray(publications.id, listOf(publicationIds))
+  if (scope === 'all') return isOwn
+  const isNamed = inArray(own.planId, listOf(planIds))
+  if (scope === 'none') return and(isOwn, isNamed)
+  const isOfOther = sql`exists (
+    select 1 from ${planVersions} as ${otherOwn}
+    join ${publications} as ${otherPublication} on ${isCounted(otherOwn, otherPublication)}
+    where ${otherOwn.planId} = ${own.planId} and ${otherPublication.id} <> ${publications.id}
+      and ${inArray(otherPublication.id, listOf(publicationIds))}
+  )`
+  const hasNewClaim = sql`(
+    ${own.document} is not ${base.document} and ${selectClaims(own.document)} is not ${selectClaims(base.document)}
+  )`
+  return and(isOwn, or(isNamed, isOvertaken, isOfOther, hasNewClaim))
+}
+
+/** @returns the revision of the catalog, and which publications were computed from one that the database does not have. */
+export async function selectRestored(
+  db: Database,
+  publicationIds: readonly number[],
+): Promise<{ revision: number; restored: number[] }> {
+  const rows = await db.values<[revision: number, id: number | null]>(sql`
+    select ${newestRevision}, null
+    union all select 0, ${publications.id} from ${publications}
+    where ${inArray(publications.id, listOf(publicationIds))} and not ${isBaseKnown}`)
+  return { revision: rows[0]?.[0] ?? 0, restored: rows.flatMap(([, id]) => id ?? []) }
 }
 
 /**

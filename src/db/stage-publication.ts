@@ -52,20 +52,11 @@ export async function stagePublication(
   return row[0]
 }
 
-/**
- * Stages the plans of a publication, merged with later changes by others, beside those that it has: merged ones first, then a copy of
- * each other one.
- * @param mergedRevision that they were merged with.
- */
-export async function stageMerged(
-  db: Database,
-  publicationId: number,
-  mergedRevision: number,
-  merged: readonly PlanAfter[],
-): Promise<void> {
-  await stagePlans(db, publicationId, mergedRevision, merged)
+/** Copies the plans of a publication to another base, beside those that were merged for it. */
+export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
-  const source = sql`from ${planVersions} join ${publications} on ${isCounted(planVersions, publications)} where ${eq(publications.id, publicationId)}`
+  const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
+  const source = sql`from ${planVersions}, ${publications} where ${isOwn}`
   await db.run(insertVersions(publicationId, mergedRevision, { planId, document, viewableIn, hash }, source))
 }
 

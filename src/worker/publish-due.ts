@@ -3,7 +3,7 @@
 import { describeMisfit } from '../catalog/fit.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
-import { endAsConflicted, markSuperseded, publish, publishCompared, selectDue } from '../db/publish.ts'
+import { endAsConflicted, markSuperseded, publish, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { countInDataset, describeError, log } from './log.ts'
@@ -19,8 +19,8 @@ export async function publishDue(
   version: string | undefined,
   dataset?: AnalyticsEngineDataset,
 ): Promise<void> {
-  const db = openDatabase(d1)
-  const clean = () => queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)]))
+  const db = openWithDeadline(d1)
+  const clean = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
   let result = 'ok'
   try {
     // Most often, there is nothing to delete. Hashes of ended secrets go even when nothing can be published.
@@ -33,23 +33,31 @@ export async function publishDue(
   countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
 }
 
+/** Each statement has a deadline: a merge of many plans takes many. */
+function openWithDeadline(d1: D1Database): Database {
+  const { values, run } = openDatabase(d1)
+  return {
+    values: (query) => queryD1(values(query), publishDeadlineMs),
+    run: (query) => queryD1(run(query), publishDeadlineMs),
+  }
+}
+
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
-  const due = await queryD1(selectDue(db))
+  const due = await selectDue(db)
   let isOneLeft = false
   for (const id of due) {
     // What conflicts may fit after the one that is left.
     const isLeft = await publishOrEnd(db, id, !isOneLeft, version)
     isOneLeft ||= isLeft
   }
-  if (due.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)
+  if (due.length > 0) await markSuperseded(db)
 }
 
 /** @returns whether the next run tries it again. */
 async function publishOrEnd(db: Database, id: number, mayEnd: boolean, version: string | undefined): Promise<boolean> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
-  const publishOnce = publishCompared(db, decision, 'due', (compared) => publish(db, decision, 'due', compared))
   try {
-    const outcome = await queryD1(publishOnce, publishDeadlineMs)
+    const outcome = await publishPending(db, decision, 'due', (compared) => publish(db, decision, 'due', compared))
     switch (outcome.kind) {
       case 'published':
         log('info', { event: 'publication_published', id, revision: outcome.result, version })
@@ -60,7 +68,7 @@ async function publishOrEnd(db: Database, id: number, mayEnd: boolean, version: 
       case 'conflict': {
         if (!mayEnd) return true
         const reason = describeMisfit(outcome.misfit)
-        const isEnded = await queryD1(endAsConflicted(db, decision, reason))
+        const isEnded = await endAsConflicted(db, decision, reason)
         if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
         return false
       }

@@ -12,9 +12,9 @@ import {
 } from '../../src/db/catalog-queries.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
-import { approveForLater, endAsCancelled, releasePublication } from '../../src/db/publication-states.ts'
+import { approveForLater, endAsCancelled } from '../../src/db/publication-states.ts'
 import { type PublishMode, endAsConflicted, markSuperseded, publish, selectDue } from '../../src/db/publish.ts'
-import { rebase } from '../../src/db/rebase.ts'
+import { rebase, selectRestored } from '../../src/db/rebase.ts'
 import {
   deleteAbandoned,
   deleteUncounted,
@@ -24,7 +24,7 @@ import {
 } from '../../src/db/stage-publication.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
-import { publishAs, publishNow, publishPlans, stageChanges } from '../support/publish-plans.ts'
+import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../support/publish-plans.ts'
 import { openRepeatingDatabase } from '../support/text-database.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -49,7 +49,7 @@ async function stagePending(
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
   const id = await stageChanges(db, changes, { needsApproval: state === 'waiting', ...overrides })
-  expect(await releasePublication(db, id, state)).toBe(true)
+  expect(await releaseStaged(db, id, state)).toBe(true)
   return id
 }
 
@@ -111,6 +111,10 @@ test('a publication that was computed from a newer catalog than the restored one
   const { revision } = await selectCatalogOrigin(db)
   const id = await stageChanges(db, put(makePlan({ id: 2 })), { baseRevision: revision + 1 })
   expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'restored' } })
+  // Also when the restored catalog has a newer revision by then.
+  await publishPlans(db, [makePlan({ id: 3 })])
+  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'restored' } })
+  expect(await selectRestored(db, [id])).toMatchObject({ restored: [id] })
 })
 
 test('an identifier may move inside a publication, and a shared object or a field may change in all plans', async () => {
@@ -133,7 +137,7 @@ test('is refused when a part of it was not staged', async () => {
   const compared = { baseRevision: 0, comparedRevision: 0 }
   expect(await publish(db, { publicationId: id, actor: 'test', note: null }, 'now', compared)).toBeUndefined()
   expect(await findChangedPublications(db)).toEqual([])
-  for (const state of ['waiting', 'scheduled'] as const) expect(await releasePublication(db, id, state)).toBe(false)
+  for (const state of ['waiting', 'scheduled'] as const) expect(await releaseStaged(db, id, state)).toBe(false)
 })
 
 test('deletes what was staged more than an hour ago, and nothing that somebody may still publish', async () => {
@@ -156,7 +160,7 @@ test('what is staged or released while abandoned plans are deleted leaves no pla
   const releases: boolean[] = []
   const interrupted = interceptD1(env.DB, async (call, { sql }) => {
     if (!/delete from "?publications/i.test(sql)) return call()
-    for (const id of [staged, whole]) releases.push(await releasePublication(db, id, 'scheduled'))
+    for (const id of [staged, whole]) releases.push(await releaseStaged(db, id, 'scheduled'))
     await stagePlans(db, staged, 0, put(makePlan({ id: 2 })))
     return call()
   })
@@ -259,6 +263,14 @@ test('two that compare at once, of which one stops halfway, do no harm', async (
     db,
     many.map((plan) => ({ ...plan, hint: 'Theirs' })),
   )
+  // Each page is written before the next one is read: all plans may be more than memory holds.
+  let steps = ''
+  const watching = interceptD1(env.DB, (call, { sql }) => {
+    steps += /insert into "?plan_versions/i.test(sql) ? 'w' : sql.includes('left join') ? 'r' : ''
+    return call()
+  })
+  expect(await rebase(openDatabase(watching), id, undefined)).toMatchObject({ isMerged: true })
+  expect(steps).toMatch(/^(rw+){2,}r?w$/)
   let inserts = 0
   const stopping = interceptD1(env.DB, (call, { sql }) => {
     if (/insert into "?plan_versions/i.test(sql) && ++inserts > 1) return d1Down(call)

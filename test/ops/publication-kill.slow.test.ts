@@ -39,13 +39,13 @@ const file = formatCatalog([other, ...fill(100, 40, 'New', ['KE', 'RW']), ...fil
 
 const commands: TestCommand[] = [
   { words: 'catalog import - --prune --yes', stdin: file, catalog: large },
-  { words: 'catalog import - --prune --yes --at 2100-01-01T00:00Z', stdin: file, catalog: large },
+  { words: 'catalog import - --prune --yes --at 2035-01-01T00:00Z', stdin: file, catalog: large },
   { words: 'catalog undo LAST --yes', catalog: small },
   { words: 'catalog invalidate', catalog: small },
   { words: 'plan offer plan-1 --country RW', catalog: small },
-  { words: 'plan withdraw plan-1 --country KE --yes --at 2100-01-01T00:00Z', catalog: small },
+  { words: 'plan withdraw plan-1 --country KE --yes --at 2035-01-01T00:00Z', catalog: small },
   { words: 'plan close plan-1 --yes --public-note Sold', catalog: small },
-  { words: 'plan close plan-1 --yes --public-note Sold --at 2100-01-01T00:00Z', catalog: small },
+  { words: 'plan close plan-1 --yes --public-note Sold --at 2035-01-01T00:00Z', catalog: small },
 ]
 
 beforeAll(() => {

@@ -2,7 +2,16 @@
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../src/db/operator-database.ts'
-import { markSuperseded, publish, publishCompared, type Decision, type PublishMode } from '../../src/db/publish.ts'
+import { releasePublication } from '../../src/db/publication-states.ts'
+import {
+  compareStaged,
+  markSuperseded,
+  publish,
+  publishPending,
+  type Decision,
+  type PublishMode,
+  type Refusal,
+} from '../../src/db/publish.ts'
 import { stagePublication, type NewPublication, type PlanAfter } from '../../src/db/stage-publication.ts'
 
 /** Adds plans. A plan with the ID of a stored plan replaces it. */
@@ -43,10 +52,27 @@ export async function stageChanges(
 }
 
 /** Compares a publication with the catalog, and publishes it. @returns its revision as `result`. */
-export function publishAs(db: OperatorDatabase, decision: Decision, mode: PublishMode) {
-  return publishCompared(db, decision, mode, (compared) => publish(db, decision, mode, compared))
+export async function publishAs(
+  db: OperatorDatabase,
+  decision: Decision,
+  mode: PublishMode,
+): Promise<{ kind: 'published'; result: number } | Refusal> {
+  if (mode !== 'now') return publishPending(db, decision, mode, (compared) => publish(db, decision, mode, compared))
+  const compared = await compareStaged(db, decision.publicationId)
+  if (compared.kind !== 'fits') return compared
+  const result = await publish(db, decision, mode, compared)
+  return result === undefined ? { kind: 'unavailable' } : { kind: 'published', result }
 }
 
 export function publishNow(db: OperatorDatabase, publicationId: number) {
   return publishAs(db, { publicationId, actor: 'test', note: null }, 'now')
+}
+
+/** Lets a staged publication wait, as if it was compared just now. */
+export async function releaseStaged(
+  db: OperatorDatabase,
+  publicationId: number,
+  next: 'waiting' | 'scheduled',
+): Promise<boolean> {
+  return releasePublication(db, publicationId, next, (await selectCatalogOrigin(db)).revision)
 }

@@ -6,7 +6,7 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { selectPublication } from '../../src/db/publication-queries.ts'
-import { approveForLater, endAsCancelled, releasePublication } from '../../src/db/publication-states.ts'
+import { approveForLater, endAsCancelled } from '../../src/db/publication-states.ts'
 import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
@@ -14,7 +14,7 @@ import { startNewIsolate } from './support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { publishAs, stageChanges } from '../support/publish-plans.ts'
+import { publishAs, stageChanges, releaseStaged } from '../support/publish-plans.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
@@ -54,7 +54,7 @@ async function schedule(
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
   const id = await stageChanges(db, [{ planId: after.id, after }], { dueAt, ...overrides })
-  await releasePublication(db, id, state)
+  await releaseStaged(db, id, state)
   return id
 }
 
@@ -174,7 +174,7 @@ test('when storage fails for one publication, a later one that needs it does not
   const { identifier } = makePlan({ id: 1 })
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 9 }))
   const first = await stageChanges(db, [{ planId: 1, after: null }], { dueAt: past })
-  await releasePublication(db, first, 'scheduled')
+  await releaseStaged(db, first, 'scheduled')
   const second = await schedule(makePlan({ id: 2, identifier }), past + 60)
   await seedPlans(makePlan({ id: 10 }))
   await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(first, 'published') }))

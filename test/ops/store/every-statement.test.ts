@@ -24,8 +24,9 @@ test('the tests above call every function of src/db with a statement', () => {
     [...source.matchAll(/^export (?:async )?function\*? (\w+)\(\s*(?:db|d1)\b/gm)].map(([, name = '']) => name),
   )
   const openers = ['openDatabase', 'readRows', 'listNewestVersions']
-  // selectChanges calls the first one, publishCompared the next two, and stageChanges the last two.
-  const indirect = ['selectChangesOf', 'rebase', 'stageMerged', 'stagePublication', 'stagePlans']
+  // selectChanges calls the first one, publishAs the next ones, stageChanges two, and selectCatalog the last one.
+  const publishing = ['publish', 'publishPending', 'compareStaged', 'comparePublication', 'rebase', 'stageUnchanged']
+  const indirect = ['selectChangesOf', ...publishing, 'stagePublication', 'stagePlans', 'readUnchanged']
   const others = new Set([...openers, ...indirect])
   const calls = readFileSync(join(import.meta.dirname, '../support/every-statement.ts'), 'utf8')
   expect(names.filter((name) => !others.has(name) && !calls.includes(`${name}(`))).toEqual([])

@@ -39,15 +39,8 @@ import {
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import { selectChanges, selectPublication, selectPublications } from '../../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../src/db/publication-states.ts'
-import {
-  type PublishMode,
-  endAsConflicted,
-  markSuperseded,
-  publish,
-  publishCompared,
-  selectDue,
-} from '../../../src/db/publish.ts'
-import { selectSharing } from '../../../src/db/rebase.ts'
+import { type PublishMode, endAsConflicted, markSuperseded, selectDue } from '../../../src/db/publish.ts'
+import { isInScope, readCompared, selectRestored, selectSharing } from '../../../src/db/rebase.ts'
 import {
   deleteAbandoned,
   deleteUncounted,
@@ -57,7 +50,7 @@ import {
 import { isCausedBy } from '../../../src/ops/store/failure.ts'
 import { makeRequest } from '../../support/insert-partner.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { stageChanges } from '../../support/publish-plans.ts'
+import { publishAs, stageChanges } from '../../support/publish-plans.ts'
 import { listWrites, type Run } from '../../support/text-database.ts'
 
 export type Mode = 'once' | 'twice' | 'answer lost'
@@ -77,8 +70,8 @@ export function deliver(mode: Mode): Run {
  */
 export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mode: Mode): Promise<unknown[]> {
   const decision = (publicationId: number) => ({ publicationId, actor: 'brian', note: null })
-  const publishAs = async (publishMode: PublishMode, id: number) => {
-    await publishCompared(db, decision(id), publishMode, (compared) => publish(db, decision(id), publishMode, compared))
+  const publishIn = async (publishMode: PublishMode, id: number) => {
+    await publishAs(db, decision(id), publishMode)
     const published = await selectPublication(db, id)
     if (published?.revision == null) throw new Error(`Publication ${id} was not published`)
     return published.revision
@@ -87,23 +80,31 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
     stageChanges(db, [{ planId, after: makePlan({ id: planId, ...changed }) }], overrides)
   const readState = async (id: number) => (await selectPublication(db, id))?.state
 
+  const release = async (id: number, next: 'waiting' | 'scheduled') =>
+    releasePublication(db, id, next, (await selectCatalogOrigin(db)).revision)
+
   // Publications.
-  const first = await publishAs('now', await propose(1, {}, { command: 'catalog import plans.json' }))
+  const first = await publishIn('now', await propose(1, {}, { command: 'catalog import plans.json' }))
   const waiting = await propose(1, { name: 'Approved' }, { needsApproval: true })
-  await releasePublication(db, waiting, 'waiting')
-  await publishAs('approve', waiting)
+  await release(waiting, 'waiting')
+  await publishIn('approve', waiting)
   const later = await propose(2, {}, { needsApproval: true, dueAt: 4e9 })
-  await releasePublication(db, later, 'waiting')
+  await release(later, 'waiting')
   await approveForLater(db, decision(later))
   expect(await readState(later)).toBe('scheduled')
   expect(await endAsConflicted(db, decision(later), 'a plan was changed')).toBe(mode !== 'answer lost')
   await endAsCancelled(db, decision(later))
   const overtaken = await propose(1, { name: 'Mine' }, { dueAt: 60 })
-  await releasePublication(db, overtaken, 'scheduled')
+  await release(overtaken, 'scheduled')
   const theirs = { name: 'Approved', about: 'Theirs' }
-  await publishAs('now', await propose(1, theirs))
+  await publishIn('now', await propose(1, theirs))
   expect(await selectDue(db)).toEqual([overtaken])
-  const revision = await publishAs('due', overtaken)
+  expect(await selectRestored(db, [overtaken])).toMatchObject({ restored: [] })
+  for (const scope of ['all', 'contested', 'none'] as const) {
+    const pages = readCompared(db, isInScope([overtaken], scope, [1]), 9e15)
+    for await (const page of pages) expect(page).toMatchObject([{ planId: 1, isOvertaken: true, current: theirs }])
+  }
+  const revision = await publishIn('due', overtaken)
   await deleteUncounted(db)
   expect(await readState(later)).toBe('cancelled')
   await markSuperseded(db)

@@ -54,7 +54,7 @@ import {
   rowToJson,
   toLogRow,
 } from './publication-output.ts'
-import { publishShown } from './publish-shown.ts'
+import { overtaken, publishShown } from './publish-shown.ts'
 import { forceFlag, logFlags, timeFlag } from '../frame/shared-flags.ts'
 import { printLog } from '../frame/log-output.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
@@ -266,17 +266,22 @@ export const catalog = {
     example: 'catalog approve 12',
     asks: true,
     async run({ number: id }, run) {
-      const { row, changes, redoneActor } = await readPublication(run.store, id)
-      await checkApprovable(run.store, row, run.attribution.actor)
-      const note = row.note === null ? [] : [`Note: ${row.note}`]
-      const redone = redoneActor === undefined ? [] : [`It makes publication ${row.redoneId} by ${redoneActor} again.`]
-      run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
-      run.warn(...formatWarnings(await listWarnings(run.store, row, changes)))
-      const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
-      const published = `be published ${describeTime(dueAt)}`
-      const effect = row.willConflict === null ? published : 'end as conflicted, for catalog redo'
-      await run.confirm(`Publication ${id} will ${effect}.`)
-      return describeDecided(row, await approvePublication(run.store, id, run.attribution), run)
+      for (;;) {
+        const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
+        await checkApprovable(run.store, row, run.attribution.actor)
+        const note = row.note === null ? [] : [`Note: ${row.note}`]
+        const redone =
+          redoneActor === undefined ? [] : [`It makes publication ${row.redoneId} by ${redoneActor} again.`]
+        run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
+        run.warn(...formatWarnings(await listWarnings(run.store, row, changes)))
+        const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
+        const published = `be published ${describeTime(dueAt)}`
+        const effect = row.willConflict === null ? published : 'end as conflicted, for catalog redo'
+        await run.confirm(`Publication ${id} will ${effect}.`)
+        const approved = await approvePublication(run.store, id, run.attribution, revision)
+        if (approved !== undefined) return describeDecided(row, approved, run)
+        run.warn(overtaken)
+      }
     },
   }),
 
@@ -316,7 +321,7 @@ function countKinds(changes: readonly PlanChange[]) {
 async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at }: FileInput, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = prepared
   const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
-  const { data } = await publishDifference({ ...prepared, dueAt: at }, run, {
+  const published = await publishDifference({ ...prepared, dueAt: at }, run, {
     isDryRun,
     nameEffect: (changes) => {
       const { changed, removed } = countKinds(changes)
@@ -327,7 +332,8 @@ async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at }: Fi
       return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${read}`]
     },
   })
-  return { data: { ...countKinds(prepared.changes), unchanged, isMerged, sheet, ...data }, text: '' }
+  const counts = countKinds(published.changes)
+  return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
 }
 
 interface Difference {
@@ -352,7 +358,8 @@ async function publishDifference(
     run.report(...describe(changes), nothingChanged)
   } else if (isDryRun) run.report(describeDryRun(proposal, run))
   else printPublication(run, publication)
-  return { data: { plans: changes.map(compareChange), publication: publicationToJson(publication) }, text: '' }
+  const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
+  return { data, changes, text: '' }
 }
 
 function describeDryRun({ dueAt }: PreparedChange, { store }: ChangeRun): string {

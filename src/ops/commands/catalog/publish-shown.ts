@@ -4,6 +4,8 @@ import { publishProposal, type PlanChange, type Publication } from '../../core/p
 import type { ChangeRun } from '../frame/verb.ts'
 import { describeApproval, describeTime, formatDifference } from './publication-output.ts'
 
+export const overtaken = 'Somebody else changed the same plans at the same time. The change is now:'
+
 interface Review {
   /** Shows the change in the words of the verb. Without it, the difference is shown before a question. */
   describe?: (changes: readonly PlanChange[]) => readonly string[]
@@ -28,20 +30,19 @@ export async function publishShown(
   review: Review = {},
   isDryRun = false,
 ): Promise<Shown> {
-  let change = prepared
-  for (;;) {
-    run.progress?.show('Checking the change')
-    const proposal = await propose(run.store, change)
-    if (proposal.changes.length === 0) return { proposal, publication: undefined }
-    await show(proposal, run, review, isDryRun)
-    if (isDryRun) return { proposal, publication: undefined }
-    const result = await publishProposal(run.store, proposal, run.attribution)
-    if (result.kind === 'made') return { proposal, publication: result.publication }
-    change = result.change
-    if (change.changes.length === 0) continue
-    run.warn('Somebody else changed the same plans at the same time. The change is now:')
+  run.progress?.show('Checking the change')
+  const proposal = await propose(run.store, prepared)
+  if (proposal.changes.length === 0) return { proposal, publication: undefined }
+  await show(proposal, run, review, isDryRun)
+  if (isDryRun) return { proposal, publication: undefined }
+  const result = await publishProposal(run.store, proposal, run.attribution)
+  if (result.kind === 'made') return { proposal, publication: result.publication }
+  const { change } = result
+  if (change.changes.length > 0) {
+    run.warn(overtaken)
     if (!review.describe) run.warn(...formatDifference(change.changes))
   }
+  return publishShown({ ...prepared, ...change }, run, review)
 }
 
 async function show(

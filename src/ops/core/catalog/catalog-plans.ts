@@ -19,7 +19,7 @@ import { pendingStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { foreseePlans, suggestPlan } from '../publications/publication-log.ts'
+import { foreseePlan, foreseePlans, suggestPlan } from '../publications/publication-log.ts'
 import { describeDue, formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -89,10 +89,10 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
-  const plans = (await isFuture(store, atSeconds))
-    ? [...(await foreseePlans(store, atSeconds, await selectRecordedPlanIds(store.db, name))).values()]
-    : await listPlans(store, undefined, atSeconds)
-  return plans.find((plan) => plan !== null && (plan.identifier === name || String(plan.id) === name)) ?? undefined
+  const now = (await isFuture(store, atSeconds)) ? (await selectCatalogPlan(store.db, name))?.plan : undefined
+  if (now !== undefined) return (await foreseePlan(store, atSeconds, now)) ?? undefined
+  const plans = await listPlans(store, undefined, atSeconds)
+  return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
 /** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */

@@ -1,52 +1,64 @@
 // What pending publications will do: those that are scheduled in the order of their times, and each that waits for approval alone.
-import { createFit, type Misfit } from '../../../catalog/fit.ts'
+import { createFit, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalogOrigin, selectPlansById } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
-import { selectChangesOf, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
-import { selectSharing } from '../../../db/rebase.ts'
+import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
+import { isInScope, readCompared, selectRestored, selectSharing } from '../../../db/rebase.ts'
 
 /** By ID; null for a plan that does not exist. */
 type Plans = ReadonlyMap<number, CatalogPlan | null>
 
 /** Pending publications with what they change, and these plans as they are now. */
 export interface Pending {
-  db: OperatorDatabase
   /** In the order in which they will be published. */
   rows: readonly PublicationRow[]
   /** By the ID of the publication. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
   plans: Plans
-  /** Whether these are all plans that the publications change. */
-  isWhole: boolean
+  /** Other plans, with which these must agree. */
+  sharing: readonly CatalogPlan[]
+  /** The publications that were computed from a catalog that the database does not have. */
+  restored: ReadonlySet<number>
   /** The revision of the catalog. */
   revision: number
 }
 
-interface PendingChoice {
-  /** Plans that are read as well. */
-  planIds?: readonly number[]
-  /** Whether the changes of other plans are left out. */
-  isOnly?: boolean
+/** What is read: all plans of the publications, or those that can keep them from being published, or none but those of `first`. */
+export interface PendingScope {
+  plans: 'all' | 'contested' | 'none'
+  /** A change that is published before, or that is looked at. */
+  first?: readonly PlanChange[]
 }
 
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
-  { planIds = [], isOnly = false }: PendingChoice = {},
+  { plans: scope, first = [] }: PendingScope,
 ): Promise<Pending> {
-  const none = { db, rows, changesById: new Map(), plans: new Map(), isWhole: true, revision: 0 }
-  if (rows.length + planIds.length === 0) return none
-  const { revision } = await selectCatalogOrigin(db)
-  const rowIds = rows.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, rowIds, isOnly ? planIds : undefined)
-  const ids = new Set([...planIds, ...[...changesById.values()].flat().map(({ planId }) => planId)])
-  const plans = new Map<number, CatalogPlan | null>([...ids].map((id) => [id, null]))
-  for (const plan of await selectPlansById(db, [...ids])) plans.set(plan.id, plan)
   const ordered = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
-  return { db, rows: ordered, changesById, plans, isWhole: !isOnly, revision }
+  const plans = new Map<number, CatalogPlan | null>(first.map(({ planId, before }) => [planId, before]))
+  if (rows.length === 0) return { rows, changesById: new Map(), plans, sharing: [], restored: new Set(), revision: 0 }
+  const rowIds = rows.map(({ id }) => id)
+  const { revision, restored } = await selectRestored(db, rowIds)
+  const changes: (PlanChange & { publicationId: number })[] = []
+  for await (const page of readCompared(db, isInScope(rowIds, scope, [...plans.keys()]), revision)) {
+    for (const { publicationId, planId, base, own, current } of page) {
+      changes.push({ publicationId, planId, before: base, after: own })
+      plans.set(planId, current)
+    }
+  }
+  const claims = [...changes, ...first].flatMap(({ before, after }) => listNewClaims(before, after))
+  const sharing = await selectSharing(db, claims, [...plans.keys()])
+  return {
+    rows: ordered,
+    changesById: Map.groupBy(changes, ({ publicationId }) => publicationId),
+    plans,
+    sharing,
+    restored: new Set(restored),
+    revision,
+  }
 }
 
 /** What a publication will do. */
@@ -65,18 +77,17 @@ export interface Forecast {
 }
 
 /** Publishes pending publications in memory. @param first a change that is published before them. */
-export async function foresee(pending: Pending, first: readonly PlanChange[] = []): Promise<Forecast> {
-  const { rows } = pending
+export function foresee(pending: Pending, first: readonly PlanChange[] = []): Forecast {
   const plans = new Map(pending.plans)
   for (const { planId, after } of first) plans.set(planId, after)
   const byId = new Map<number, Foreseen>()
-  for (const row of rows.filter(({ state }) => state === 'waiting')) {
-    byId.set(row.id, await compare(pending, row, plans))
-  }
+  for (const row of pending.rows.filter(({ state }) => state === 'waiting'))
+    byId.set(row.id, compare(pending, row, plans))
   const changedBy: ChangedBy = new Map()
-  for (const row of rows.filter(({ state }) => state === 'scheduled')) {
-    const { misfit, changes } = await compare(pending, row, plans)
-    byId.set(row.id, { misfit: misfit && nameEarlier(misfit, changes, changedBy), changes })
+  for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
+    const { misfit, changes } = compare(pending, row, plans)
+    const isDueToEarlier = misfit !== undefined && compare(pending, row, pending.plans).misfit === undefined
+    byId.set(row.id, { misfit: isDueToEarlier ? nameEarlier(misfit, changes, changedBy) : misfit, changes })
     if (misfit !== undefined) continue
     for (const change of changes) {
       plans.set(change.planId, change.after)
@@ -96,22 +107,16 @@ function listChangedFields({ before, after }: PlanChange): string[] {
   return Object.keys({ ...old, ...next }).filter((field) => !isSameJson(old?.[field], next?.[field]))
 }
 
-async function compare(
-  { db, changesById, isWhole, revision }: Pending,
-  { id, baseRevision, planCount }: PublicationRow,
-  plans: Plans,
-): Promise<Foreseen> {
+function compare({ changesById, sharing, restored }: Pending, { id }: PublicationRow, plans: Plans): Foreseen {
   const own = new Map((changesById.get(id) ?? []).map((change) => [change.planId, change]))
   const fit = createFit<CatalogPlan>()
   const changes = [...own.values()].map(({ planId, before: base, after }) => {
     const current = plans.get(planId) ?? null
     return { planId, before: current, after: fit.add({ base, own: after, current }) }
   })
-  if (isWhole && own.size !== planCount) return { misfit: { kind: 'incomplete' }, changes }
-  if (baseRevision > revision) return { misfit: { kind: 'restored' }, changes }
   fit.addOthers([...plans].flatMap(([planId, plan]) => (own.has(planId) ? [] : (plan ?? []))))
-  fit.addOthers(await selectSharing(db, fit.listNewClaims(), [...plans.keys()]))
-  return { misfit: fit.findMisfit(), changes }
+  fit.addOthers(sharing)
+  return { misfit: restored.has(id) ? { kind: 'restored' } : fit.findMisfit(), changes }
 }
 
 function nameEarlier(misfit: Misfit, changes: readonly PlanChange[], changedBy: ChangedBy): Misfit {

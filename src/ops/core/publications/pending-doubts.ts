@@ -16,14 +16,13 @@ export async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  const planIds = changes.map(({ planId }) => planId)
   // Otherwise, it does not concern what pending publications make of other plans.
-  const isOnly = !changes.some(changesShared)
-  const filter = { planIds: isOnly ? planIds : undefined, states: pendingStates }
-  const rows = (await selectPublications(db, filter)).filter(({ id }) => id !== ownId)
+  const isShared = changes.some(changesShared)
+  const planIds = isShared ? undefined : changes.map(({ planId }) => planId)
+  const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
   if (rows.length === 0) return []
-  const pending = await readPending(db, rows, { planIds, isOnly })
-  const [without, after] = [await foresee(pending), await foresee(pending, changes)]
+  const pending = await readPending(db, rows, { plans: isShared ? 'contested' : 'none', first: changes })
+  const [without, after] = [foresee(pending), foresee(pending, changes)]
   return pending.rows.flatMap((row) => {
     const next = after.byId.get(row.id)
     const isKnown = without.byId.get(row.id)?.misfit !== undefined
@@ -50,7 +49,7 @@ function describeConflict(
   const names =
     misfit.kind === 'changed_fields'
       ? `changes the same: ${nameConflicts(misfit.conflicts)}`
-      : `contradicts this change: ${'contradictions' in misfit ? nameContradictions(misfit.contradictions) : ''}`
+      : `contradicts this change: ${nameContradictions('contradictions' in misfit ? misfit.contradictions : [])}`
   const counts = `${planCount} in publication ${id}, ${changes.length} here`
   return [
     `The pending publication ${id} by ${actor} ${names}. Whichever is published second will fail, and none of its plans will change (${counts}).`,

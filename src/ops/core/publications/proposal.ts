@@ -3,7 +3,7 @@ import { nameSome } from '../../../abbreviate.ts'
 import { createFit, type Contradiction } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectCatalogOrigin, selectPlansById } from '../../../db/catalog-queries.ts'
+import { readUnchanged, selectPlansById } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
@@ -124,12 +124,9 @@ export async function mergeWithNow(
   wanted: readonly PlanChange[],
   isSkippingConflicts = false,
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
-  // First: what is published afterwards is compared again.
-  const { revision: baseRevision } = await selectCatalogOrigin(db)
-  const plans = await selectPlansById(
-    db,
-    wanted.map(({ planId }) => planId),
-  )
+  const planIds = wanted.map(({ planId }) => planId)
+  const { origin, plans } = await readUnchanged(db, () => selectPlansById(db, planIds))
+  const { revision: baseRevision } = origin
   const merged = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
   const changes = merged
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))

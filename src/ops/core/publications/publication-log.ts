@@ -1,6 +1,7 @@
 // Reading the record of the catalog.
 import { abbreviate } from '../../../abbreviate.ts'
-import { describeMisfit } from '../../../catalog/fit.ts'
+import { describeMisfit, type Misfit } from '../../../catalog/fit.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
@@ -53,30 +54,38 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
 
 /** Tells why the pending ones of these can't be published. */
 async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
+  const pending = await readPending(db, await listConcerned(db, rows), { plans: 'contested' })
+  const { byId } = foresee(pending)
+  return rows.map((row) => toForecastRow(row, byId.get(row.id)?.misfit))
+}
+
+/** One that is scheduled depends on those that are scheduled before it. */
+async function listConcerned(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
-  // One that is scheduled depends on those that are scheduled before it.
   const others = pending.some(({ state }) => state === 'scheduled') ? await selectScheduled(db) : []
-  const concerned = [...new Map([...pending, ...others].map((row) => [row.id, row])).values()]
-  const { byId } = await foresee(await readPending(db, concerned))
-  return rows.map((row) => {
-    const misfit = byId.get(row.id)?.misfit
-    const conflictsWith = misfit?.kind === 'changed_fields' ? (misfit.by ?? []) : []
-    return { ...row, willConflict: misfit === undefined ? null : describeMisfit(misfit), conflictsWith }
-  })
+  return [...new Map([...pending, ...others].map((row) => [row.id, row])).values()]
+}
+
+function toForecastRow(row: PublicationRow, misfit: Misfit | undefined): ForecastRow {
+  const conflictsWith = misfit?.kind === 'changed_fields' ? (misfit.by ?? []) : []
+  return { ...row, willConflict: misfit === undefined ? null : describeMisfit(misfit), conflictsWith }
 }
 
 function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
   return selectPublications(db, { states: ['scheduled'] })
 }
 
-/** Foresees the plans that scheduled publications change until a time. @param planIds of plans that are read as well. */
-export async function foreseePlans(
-  { db }: Store,
-  untilSeconds: number,
-  planIds: readonly number[] = [],
-): Promise<Forecast['plans']> {
+/** Foresees the plans of the catalog that scheduled publications change until a time. */
+export async function foreseePlans({ db }: Store, untilSeconds: number): Promise<Forecast['plans']> {
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  return (await foresee(await readPending(db, due, { planIds }))).plans
+  return foresee(await readPending(db, due, { plans: 'all' })).plans
+}
+
+/** Foresees one plan. @param plan as it is now. */
+export async function foreseePlan({ db }: Store, untilSeconds: number, plan: CatalogPlan): Promise<CatalogPlan | null> {
+  const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
+  const first = [{ planId: plan.id, before: plan, after: plan }]
+  return foresee(await readPending(db, due, { plans: 'contested', first })).plans.get(plan.id) ?? null
 }
 
 export function isPending({ state }: PublicationRow): boolean {
@@ -85,18 +94,29 @@ export function isPending({ state }: PublicationRow): boolean {
 
 export interface ReadPublication {
   row: ForecastRow
+  /** Of one that is pending and will not conflict: merged with what comes before. */
   changes: PlanChange[]
+  /** The revision of the catalog that a pending one was compared with. */
+  revision: number
   /** Who made the publication that this one makes again. */
   redoneActor: string | undefined
 }
 
 /** @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
+  const { db } = store
   const found = await findPublication(store, id)
-  const [row] = await addForecast(store, [found])
-  const changes = await selectChanges(store.db, id)
   const redone = found.redoneId === null ? undefined : await findPublication(store, found.redoneId)
-  return { row: row ?? { ...found, willConflict: null, conflictsWith: [] }, changes, redoneActor: redone?.actor }
+  const concerned = await listConcerned(db, [found])
+  const pending = await readPending(db, concerned, { plans: concerned.length === 1 ? 'all' : 'contested' })
+  const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
+  const isForeseen = concerned.length === 1 && misfit === undefined
+  return {
+    row: toForecastRow(found, misfit),
+    changes: isForeseen ? changes : await selectChanges(db, id),
+    revision: pending.revision,
+    redoneActor: redone?.actor,
+  }
 }
 
 /** Says which plans had an ID one after the other: the log of one has the publications of all. @param log the latest first. */

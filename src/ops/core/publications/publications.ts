@@ -1,19 +1,19 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
 import { describeMisfit } from '../../../catalog/fit.ts'
-import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublication, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../db/publication-states.ts'
 import {
+  compareStaged,
   endAsConflicted,
   markSuperseded,
+  maxAttempts,
   publish,
-  publishCompared,
+  publishPending,
   type Decision,
-  type PublishMode,
 } from '../../../db/publish.ts'
-import type { Rebased } from '../../../db/rebase.ts'
+import type { Compared } from '../../../db/rebase.ts'
 import { openStates } from '../../../db/schema.ts'
 import { stagePublication } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
@@ -21,7 +21,7 @@ import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { nothingChanged, UserError } from '../../shared/user-error.ts'
-import { checkChange, mergeWithNow, type PreparedChange } from './proposal.ts'
+import { checkChange, mergeWithNow, type CatalogChange, type PreparedChange } from './proposal.ts'
 
 export type { PlanChange, PublicationRow }
 
@@ -30,12 +30,12 @@ export type Publication = Pick<PublicationRow, 'id' | 'dueAt'> & { state: 'publi
 
 const somebodyElse = 'Somebody else changed the catalog at the same time. Try again.'
 
-/** `outdated`: others changed its plans meanwhile, and nothing was published. `change` is it, merged with that. */
-export type PublishResult = { kind: 'made'; publication: Publication } | { kind: 'outdated'; change: PreparedChange }
+/** `outdated`: others changed its plans meanwhile, and nothing was published. `change` is what it is, merged with that. */
+export type PublishResult = { kind: 'made'; publication: Publication } | { kind: 'outdated'; change: CatalogChange }
 
 /**
  * Publishes a change, or stages it for later when it has a time or needs approval.
- * @param proposal has a change.
+ * @param proposal has a change that fits the catalog at its base.
  * @returns what became of it: the schedule or an approver may be ahead.
  * @throws UserError when others changed the same fields meanwhile, or ended the publication.
  */
@@ -46,24 +46,28 @@ export async function publishProposal(
 ): Promise<PublishResult> {
   const { baseRevision, changes, warnings = [], dueAt = null, undoneId = null, redoneId = null } = proposal
   const needsApproval = readNeedsApproval(store)
-  const publication = {
-    ...attribution,
-    dueAt,
-    undoneId,
-    redoneId,
-    warnings: [...warnings],
-    baseRevision,
-    needsApproval,
-  }
-  const id = await stagePublication(store.db, publication, changes)
+  const state = needsApproval ? 'waiting' : dueAt === null ? 'published' : 'scheduled'
+  const origin = { undoneId, redoneId, warnings: [...warnings], baseRevision }
+  const id = await stagePublication(store.db, { ...attribution, ...origin, dueAt, needsApproval }, changes)
   store.db.hear?.('Publishing')
-  if (needsApproval) return { kind: 'made', publication: await release(store, { id, dueAt, state: 'waiting' }) }
-  if (dueAt !== null) return { kind: 'made', publication: await release(store, { id, dueAt, state: 'scheduled' }) }
-  const outcome = await publishNow(store, id, baseRevision, attribution)
-  if (outcome !== 'merged') return { kind: 'made', publication: { id, state: 'published', dueAt } }
-  const { conflicts, ...merged } = await mergeWithNow(store, changes)
-  if (conflicts.length > 0) throw makeConflictError(`others changed ${nameConflicts(conflicts)} at the same time`)
-  return { kind: 'outdated', change: { ...proposal, ...merged } }
+  let compared = { baseRevision, comparedRevision: baseRevision }
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const made = await leaveStaging(store, { publicationId: id, actor: attribution.actor, note: null }, state, compared)
+    if (made !== undefined) {
+      return { kind: 'made', publication: made === 'made' ? { id, state, dueAt } : checkAlive(store.target, made) }
+    }
+    const next = await compareStaged(store.db, id)
+    if (next.kind === 'unavailable') throw makeAbandonedError()
+    if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
+    // A publication that waits is merged in any case. This one is not what its author confirmed.
+    if (next.isMerged && state === 'published') {
+      const { conflicts, ...change } = await mergeWithNow(store, changes)
+      if (conflicts.length > 0) throw makeConflictError(describeMisfit({ kind: 'changed_fields', conflicts }))
+      return { kind: 'outdated', change }
+    }
+    compared = next
+  }
+  throw new UserError([somebodyElse, nothingChanged])
 }
 
 /**
@@ -76,55 +80,26 @@ export async function publishChange(
   prepared: PreparedChange,
   attribution: Attribution,
 ): Promise<Publication | undefined> {
-  let change = prepared
-  while (change.changes.length > 0) {
-    await checkChange(store, change)
-    const result = await publishProposal(store, change, attribution)
-    if (result.kind === 'made') return result.publication
-    change = result.change
-  }
-  return undefined
+  if (prepared.changes.length === 0) return undefined
+  await checkChange(store, prepared)
+  const result = await publishProposal(store, prepared, attribution)
+  if (result.kind === 'made') return result.publication
+  return publishChange(store, { ...prepared, ...result.change }, attribution)
 }
 
-/** Only the command that staged a publication lets it leave staging, and staged ones are not selected. */
-const isReleased = () => true
-
-/** Lets a staged publication wait. */
-async function release(
+/** Publishes what was staged, or lets it wait. Only the command that staged it does, and staged ones are not selected. */
+function leaveStaging(
   store: Store,
-  { id, dueAt, state }: Publication & { state: 'waiting' | 'scheduled' },
-): Promise<Publication> {
-  const made = await settle(store, id, () => releasePublication(store.db, id, state), isReleased)
-  if (made === undefined) throw makeAbandonedError()
-  return made === 'made' ? { id, state, dueAt } : checkAlive(store.target, made)
-}
-
-/**
- * @param baseRevision the revision that it was compared with just before.
- * @returns `merged` when others changed its plans since, so that it is not what its author confirmed.
- * @throws UserError when it does not fit any more.
- */
-async function publishNow(
-  store: Store,
-  publicationId: number,
-  baseRevision: number,
-  { actor }: Attribution,
-): Promise<'published' | 'merged'> {
-  const decision = { publicationId, actor, note: null }
-  const known = { kind: 'fits', baseRevision, comparedRevision: baseRevision, isMerged: false } as const
-  const publishOnce = async (compared: Rebased) =>
-    compared.isMerged ? 'merged' : (await settlePublish(store, decision, 'now', compared, isReleased)) && 'published'
-  const outcome = await publishCompared(store.db, decision, 'now', publishOnce, known)
-  switch (outcome.kind) {
-    case 'published':
-      return outcome.result
-    case 'conflict':
-      throw makeConflictError(describeMisfit(outcome.misfit))
-    case 'overtaken':
-      throw new UserError([somebodyElse, nothingChanged])
-    case 'unavailable':
-      throw makeAbandonedError()
-  }
+  decision: Decision,
+  state: Publication['state'],
+  compared: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
+): Promise<Settled> {
+  const { db } = store
+  const attempt = async () =>
+    state === 'published'
+      ? (await publish(db, decision, 'now', compared)) !== undefined
+      : releasePublication(db, decision.publicationId, state, compared.comparedRevision)
+  return settle(store, decision.publicationId, attempt, () => true)
 }
 
 function makeConflictError(reason: string): UserError {
@@ -165,18 +140,6 @@ async function settle(
   return made
 }
 
-/** Publishes a publication that was compared with the catalog. */
-function settlePublish(
-  store: Store,
-  decision: Decision,
-  mode: PublishMode,
-  compared: Rebased,
-  isDone: (row: PublicationRow) => boolean,
-): Promise<Settled> {
-  const attempt = async () => (await publish(store.db, decision, mode, compared)) !== undefined
-  return settle(store, decision.publicationId, attempt, isDone)
-}
-
 /** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
 function checkAlive(target: Target, { id, state, dueAt, conflict, decidedBy }: PublicationRow): Publication {
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
@@ -205,20 +168,24 @@ export async function findPublication({ db, target }: Store, id: number): Promis
 
 /**
  * Approves a waiting publication. It is published now, merged with later changes by others, or at its time.
- * @returns its row.
+ * @param seenRevision the revision of the catalog that the approver saw it merged with.
+ * @returns its row; undefined when others changed its plans since the approver saw it, and nothing was approved.
  * @throws UserError when it does not wait, when its author approves it, or when it conflicts.
  */
 export async function approvePublication(
   store: Store,
   publicationId: number,
   { actor, note }: Attribution,
-): Promise<PublicationRow> {
+  seenRevision?: number,
+): Promise<PublicationRow | undefined> {
   const pending = await findPublication(store, publicationId)
   await checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // Its time may come meanwhile.
-  const made = (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision))
+  const made =
+    (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision, seenRevision))
+  if (made === 'unseen') return undefined
   const current = made === undefined || made === 'made' ? await findPublication(store, publicationId) : made
   if (made === undefined) {
     if (current.state === 'waiting') throw new UserError([somebodyElse, nothingChanged])
@@ -247,11 +214,17 @@ function approveLater(store: Store, decision: Decision): Promise<Settled> {
 }
 
 /** @returns undefined when it was not approved and has no conflict. */
-async function approveNow(store: Store, decision: Decision): Promise<Settled> {
+async function approveNow(
+  store: Store,
+  decision: Decision,
+  seenRevision: number | undefined,
+): Promise<Settled | 'unseen'> {
   const { publicationId, actor } = decision
-  const outcome = await publishCompared(store.db, decision, 'approve', (compared) =>
-    settlePublish(store, decision, 'approve', compared, isApprovedBy(actor)),
-  )
+  const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
+    if (compared.isMerged && compared.comparedRevision !== (seenRevision ?? compared.comparedRevision)) return 'unseen'
+    const attempt = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
+    return settle(store, publicationId, attempt, isApprovedBy(actor))
+  })
   if (outcome.kind === 'published') return outcome.result
   if (outcome.kind !== 'conflict') return undefined
   const end = () => endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
@@ -306,10 +279,10 @@ export function makeStateError(
 /** Raises the revision without a change of the catalog, which invalidates every cached plan list. */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<PublicationRow> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
-  const none = { needsApproval: false, dueAt: null, undoneId: null, redoneId: null, warnings: [] }
-  const id = await stagePublication(store.db, { ...attribution, ...none, baseRevision }, [])
-  await publishNow(store, id, baseRevision, attribution)
-  return findPublication(store, id)
+  const at = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }
+  const result = await publishProposal(at, { baseRevision, changes: [] }, attribution)
+  if (result.kind === 'outdated') throw new Error('a publication without plans was merged')
+  return findPublication(store, result.publication.id)
 }
 
 /** `1 plan`, `2 plans` */

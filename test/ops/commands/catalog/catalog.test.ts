@@ -131,7 +131,7 @@ test('100,000 defects are a few lines', async () => {
 
 test('the log shows the latest ten publications, and all with a filter or --json, in a bounded number of queries', async () => {
   for (let hint = 0; hint < 10; hint++) await ops(`plan set cash hint=${hint}`)
-  for (let hint = 0; hint < 10; hint++) await ops(`plan set plan-2 hint=${hint} --at 2100-01-01T00:00Z`)
+  for (let hint = 0; hint < 10; hint++) await ops(`plan set plan-2 hint=${hint} --at 2035-01-01T00:00Z`)
   await ops('plan set plan-2 hint=New')
   const { stdout, stderr } = await ops('catalog log')
   expect({ lines: stdout.split('\n').length, stderr }).toEqual({
@@ -245,7 +245,7 @@ test.each([
   ['-1h', ' at once'],
 ])('a question about a publication of the time %s names the time:%s', async (at, when) => {
   approval = 'required'
-  await ops('plan close cash --public-note Full. --at 2100-01-01T00:00Z --as amina')
+  await ops('plan close cash --public-note Full. --at 2035-01-01T00:00Z --as amina')
   const dueAt = Math.floor(Date.now() / 1000) + (at === '+1h' ? 3600 : -3600)
   await bindings().DB.prepare('update publications set due_at = ? where id = 2').bind(dueAt).run()
   for (const verb of ['approve', 'redo']) {
@@ -286,7 +286,7 @@ test('an approval says that it was merged, and asks what happens to one that con
 })
 
 test('a redo is made, also when another operator closes its case first', async () => {
-  await ops('plan close cash --public-note Full. --at 2100-01-01T00:00Z')
+  await ops('plan close cash --public-note Full. --at 2035-01-01T00:00Z')
   await bindings()
     .DB.prepare(`update publications set state = 'conflicted', conflict = 'x', decided_by = 'schedule' where id = 2`)
     .run()
@@ -312,7 +312,7 @@ async function runSchedule(id: number): Promise<void> {
   await publishDue(bindings().DB, undefined)
 }
 
-const dueAt = '2100-01-01T00:00:00Z'
+const dueAt = '2035-01-01T00:00:00Z'
 const scheduleTenors = () =>
   importPlans(
     before.map((plan) => ({ ...plan, tenor: 'New' })),
@@ -328,7 +328,7 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
     'Note: It leaves what others changed: tenor of cash.\n',
   )
   expect(await readPending()).toMatchObject([{ id: 4, planCount: 2, dueAt }])
-  const later = '2101-01-01T00:00:00Z'
+  const later = '2036-01-01T00:00:00Z'
   await ops(`catalog redo 4 --at ${later}`)
   expect(await readPending()).toMatchObject([{ id: 5, dueAt: later }])
   await runSchedule(5)
@@ -370,17 +370,40 @@ test('an overdue publication is made again now, also when the schedule runs mean
 
 test('a change that others overtake is shown again, merged, and asked for again; of the same field it is refused', async () => {
   const rename = () => ops('plan set cash hint=Theirs --as boris')
-  const merged = await runAround('plan set cash tenor=Mine performance1=14', 1, rename)
+  const doubted = await runAround('plan set cash performance1=90', 1, () => ops('plan set cash hint=First'))
+  expect(doubted.stderr.match(/Warning: cash: performance1 jumped/g)).toHaveLength(2)
+  expect(await readJson(`catalog show ${doubted.stdout.match(/publication (\d+)/)?.[1]} --json`)).toMatchObject({
+    warnings: [expect.stringContaining('jumped')],
+  })
+  const merged = await runAround('plan set cash tenor=Mine performance1=88', 1, rename)
   expect(merged).toMatchObject({ code: 0, stdout: expect.stringContaining('Published as publication') })
   expect(merged.stderr).toMatch(/^Somebody else changed the same plans at the same time\. The change is now:\n~ cash: /)
-  expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 14 })
+  expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 88 })
   const refused = await runAround('plan set cash tenor=Again', 1, () => ops('plan set cash tenor=Theirs'))
   expect(refused).toMatchObject({
     code: 2,
     stderr: 'It can’t be published: others changed tenor of cash.\nNothing was changed.\n',
   })
+  const scheduled = await runAround('plan set cash tenor=Later --at 2035-01-01T00:00Z', 1, () =>
+    ops('plan set cash tenor=Now'),
+  )
+  expect(scheduled).toMatchObject({ code: 2, stderr: expect.stringContaining('others changed tenor of cash') })
   const same = await runAround('plan set cash tenor=Same', 1, () => ops('plan set cash tenor=Same'))
   expect(same).toMatchObject({ code: 0, stdout: 'cash has these values already.\n' })
+})
+
+test('an approver sees what will be published, again when others change it meanwhile', async () => {
+  approval = 'required'
+  await ops('plan set cash hint=Mine --as amina')
+  approval = 'off'
+  await ops('plan set cash tenor=Before')
+  const { code, stdout, stderr } = await runAround('catalog approve 2', 1, () => ops('plan set cash name=Meanwhile'))
+  expect({ code, stderr }).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^Somebody else changed the same plans/),
+  })
+  expect(stdout.match(/~ cash: hint/g)).toHaveLength(2)
+  expect((await exportPlans())[0]).toMatchObject({ hint: 'Mine', tenor: 'Before', name: 'Meanwhile' })
 })
 
 test('an approval of what others did already says that it changed nothing', async () => {

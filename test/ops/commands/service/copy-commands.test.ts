@@ -8,12 +8,12 @@ import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { deleteLeftovers } from '../../../../src/db/leftovers.ts'
 import { insertPartnerChange, setContact, type PartnerChange } from '../../../../src/db/partner-changes.ts'
 import { selectPartner } from '../../../../src/db/partner-queries.ts'
-import { approveForLater, endAsCancelled, releasePublication } from '../../../../src/db/publication-states.ts'
+import { approveForLater, endAsCancelled } from '../../../../src/db/publication-states.ts'
 import { endAsConflicted, markSuperseded } from '../../../../src/db/publish.ts'
 import { deleteUncounted } from '../../../../src/db/stage-publication.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
-import { publishAs, publishNow, publishPlans, stageChanges } from '../../../support/publish-plans.ts'
+import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../../../support/publish-plans.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openBindingStore } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
@@ -46,7 +46,7 @@ beforeEach(async () => {
   const change = [{ planId: 2, after: null }]
   for (const state of ['waiting', 'scheduled', 'scheduled'] as const) {
     const id = await stageChanges(db, change, { dueAt: 9e9, needsApproval: state === 'waiting', note: strange })
-    await releasePublication(db, id, state)
+    await releaseStaged(db, id, state)
   }
   await endAsConflicted(db, decision(5), 'a plan was changed')
   await stageChanges(db, change)
@@ -105,7 +105,7 @@ test('what commands and the schedule do is no finding', async () => {
   const waiting = await stageChanges(db, [{ planId: 1, after: makePlan({ id: 1, name: 'New', hint: 'Mine' }) }], {
     needsApproval: true,
   })
-  await releasePublication(db, waiting, 'waiting')
+  await releaseStaged(db, waiting, 'waiting')
   await run(['copy', '--force', file])
   const compared = /^Compared 1 of catalog, 6 of publications, 7 of plan_versions, 3 of change_record\.\n$/
   expect(await run(['compare', file])).toEqual({ code: 0, stdout: '', stderr: expect.stringMatching(compared) })

@@ -170,7 +170,7 @@ function createRace(random: Random) {
     operate(name, async (on, by) => {
       const id = await pickPublication("'waiting'")
       if (id === undefined) return 'nothing'
-      const { state } = await approvePublication(on, id, by)
+      const state = (await approvePublication(on, id, by))?.state
       if (state === 'published') end(id, `approved by ${name}`)
       return `${id} ${state}`
     })

@@ -23,6 +23,7 @@ import {
   emptyStores,
   env,
   importPlans,
+  interruptedStore,
   interceptChanges,
   loseAnswer,
   request,
@@ -139,6 +140,18 @@ describe('undo', () => {
   ])('of an %s publication is refused', async (_, makeId, message) => {
     await expect(undo(await makeId())).rejects.toThrow(message)
   })
+})
+
+test('an undo of a catalog that changes while it is read is computed from one moment', async () => {
+  const { id } = await close()
+  const dueAt = nextMinute()
+  const act = () => setHint('cash', 'Wrong')
+  const interrupted = interruptedStore(act, /"superseded" = 0 and "plan_versions"."plan_id" in/)
+  const change = await prepareUndo(interrupted, id)
+  await undo((await listPublications(store, {}))[0]?.id ?? 0)
+  await publishChange(store, change, { ...request, dueAt })
+  await runSchedule()
+  expect(await findPlan(store, 'cash')).toEqual(cash)
 })
 
 describe('a publication at a time', () => {

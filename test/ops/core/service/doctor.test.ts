@@ -267,6 +267,15 @@ describe('publications', () => {
     ])
   })
 
+  test('that conflict anyway are not blamed on an earlier one', async () => {
+    const doomed = await schedule('plan-1')
+    await closePlan(store, 'plan-1', 'Paused.', request)
+    await closePlan(store, 'plan-1', 'Full.', { ...request, dueAt: nextMinute() - 30 })
+    expect(await findMistakes()).toEqual([
+      expect.stringMatching(`${doomed} will conflict: others changed nonInvestableNote .*: ${command} redo ${doomed};`),
+    ])
+  })
+
   test('that are overdue are named, and those that conflicted until they are cancelled', async () => {
     const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
     await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()
