@@ -1,5 +1,6 @@
 // ops keys …
 import { staleIfErrorHours } from '../../../api/promises.ts'
+import { formatKeyName } from '../../../crypto/signing-keys.ts'
 import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
 import {
   checkDroppable,
@@ -7,11 +8,12 @@ import {
   dropKey,
   listKeyEntries,
   listKeys,
-  recordMissingKey,
+  makeUnknownKeyError,
+  recordMissing,
   rotateKeys,
   type KeyEntry,
 } from '../../core/keys/key-ring.ts'
-import { isInUse, recordEarlierDrop, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
+import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
 import { describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Store } from '../../store/store.ts'
@@ -70,9 +72,11 @@ export const keys = {
     changes: 'at-once',
     json,
     async run({ kid }, { store, attribution, ...run }) {
-      const isRecorded = await recordMissingKey(await run.openSecrets(run.target), store, attribution, kid)
+      const { live } = await (await run.openSecrets(run.target)).list()
+      if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
+      const isRecorded = await recordMissing(store, attribution, 'keys-rotate', kid)
       const note = isRecorded ? `Recorded the key ${kid}.` : `The record has the key ${kid}; nothing changed.`
-      return { ...(await describeKeys(await listKeyEntries(store), run.clock.nowMs() / 1000, run)), note }
+      return { ...(await describeKeysAfterChange(store, run)), note }
     },
   }),
 
@@ -97,9 +101,10 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     await recordReplacedKey(store, attribution, { kid, next })
     return describeKeysAfterChange(store, run)
   }
-  await run.confirm(`The key ${kid} is not in use. Its drop will be recorded.`)
-  const isRecorded = await recordEarlierDrop(store, attribution, kid)
-  const note = `The key ${kid} is not in use. ${isRecorded ? 'Only its drop was recorded.' : 'The record has its drop; nothing changed.'}`
+  run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
+  await run.confirm(`The drop of ${kid} will be recorded.`)
+  const isRecorded = await recordMissing(store, attribution, 'keys-drop', kid)
+  const note = isRecorded ? 'Only its drop was recorded.' : 'The record has its drop; nothing changed.'
   return { ...(await describeKeysAfterChange(store, run)), note }
 }
 

@@ -7,7 +7,6 @@ import {
   findTokenOwner,
   readOwners,
   type Leak,
-  type Leaks,
   type Owned,
   type Owners,
 } from '../../core/partners/secret-owner.ts'
@@ -22,6 +21,12 @@ const form = 'a secret is pcs_ and 36 letters and digits, with the right checksu
 /** Each client secret costs a derivation for each live one. */
 const maxLeaks = 10
 
+/** What nobody can look up. */
+const uncertain: Record<string, string> = {
+  'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${form}.`,
+  'possible-key': `a signing key, which can't be compared: see "A signing key leaked".`,
+}
+
 /** The secrets in the environment; undefined where it could not be read. */
 interface Known {
   target: Target
@@ -30,18 +35,15 @@ interface Known {
   keys: readonly Key[] | undefined
 }
 
-interface LeakReport {
-  isFound: boolean
-  fields: object
-}
-
 /**
  * @returns an answer for each secret of the text.
  * @throws UserError when there is none, and, after it printed what it knows, when something could not be read.
  */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: found, lines } = findLeaks(text)
-  const hints = describeLines(lines)
+  const hints = Object.entries(lines).flatMap(([kind, numbers]) =>
+    numbers.length === 0 ? [] : `${nameLines(numbers)} may hold ${uncertain[kind]}`,
+  )
   run.warn(...hints)
   if (found.length === 0 && hints.length === 0)
     throw new UserError(`This is no secret, token or signing key of this service: ${form}.`)
@@ -64,10 +66,9 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
       listKeys((await (await run.openSecrets(target)).list()).live, nowSeconds),
     ),
   ])
-  const answers = await Promise.all(leaks.map((leak) => describeLeak(leak, { target, nowSeconds, owners, keys })))
+  const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, { target, nowSeconds, owners, keys })))
   const rest = found.length - leaks.length
   if (rest > 0) run.warn(`There are ${rest} more. Delete the lines below from the text, and run this again.`)
-  const rows = answers.map(({ fields }) => fields)
   const hasToken = leaks.some(({ kind }) => kind === 'token')
   const output = {
     data: rows,
@@ -80,7 +81,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   }
   const where = target.remote ? `[env.${target.env}]` : 'the local state'
   const none = `No live secret, token or key of ${where} matches: it has ended, or is of another environment.`
-  return { ...output, findings: answers.some(({ isFound }) => isFound) ? undefined : none }
+  return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : none }
 }
 
 function nameLines(numbers: number[]): string {
@@ -88,20 +89,8 @@ function nameLines(numbers: number[]): string {
   return `${numbers.length === 1 ? 'Line' : 'Lines'} ${numbers.slice(0, maxLeaks).join(', ')}${rest}`
 }
 
-/** What nobody can look up. */
-function describeLines(lines: Leaks['lines']): string[] {
-  const { 'cut-secret': cut, 'possible-key': possible } = lines
-  return [
-    ...(cut.length > 0
-      ? [`${nameLines(cut)} may hold a part of a client secret, or a mistyped one: copy all of it; ${form}.`]
-      : []),
-    ...(possible.length > 0
-      ? [`${nameLines(possible)} may hold a signing key, which can't be compared: see "A signing key leaked".`]
-      : []),
-  ]
-}
-
-async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
+/** @returns the fields of a secret: without `ifItLeaked` when nothing matches. */
+async function describeLeak(leak: Leak, known: Known): Promise<object> {
   const { line, kind } = leak
   switch (kind) {
     case 'signing-key':
@@ -109,7 +98,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<LeakReport> {
       return describeKey({ line, kind, kid: leak.text }, known)
     case 'secret': {
       const { owners } = known
-      if (owners === undefined) return { isFound: false, fields: { line, kind, state: notKnown } }
+      if (owners === undefined) return { line, kind, state: notKnown }
       return describeOwned({ line, kind }, await findSecretOwner(leak.text, owners), known)
     }
     case 'token':
@@ -123,38 +112,38 @@ const noMatch = 'no live one matches'
 function describeKey(
   { line, kind, kid }: { line: number; kind: 'signing-key' | 'key-name'; kid: string },
   { keys, target }: Known,
-): LeakReport {
+): object {
   const use = keys?.find((one) => one.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
   const state = keys === undefined ? notKnown : use === undefined ? noMatch : `in use: it ${uses[use]}`
   const isInUse = use !== undefined || keys === undefined
   const ifItLeaked = isInUse ? { ifItLeaked: describeCommand(target, 'keys', 'drop', kid, '--leaked') } : {}
   const only = kind === 'key-name' ? '; here is only its name, which is no secret' : ''
-  return { isFound: use !== undefined, fields: { line, kind, state: `${state}${only}`, kid, ...ifItLeaked } }
+  return { line, kind, state: `${state}${only}`, kid, ...ifItLeaked }
 }
 
 /** While D1 fails, a token still names its partner. */
-function describeToken({ line, kind, claims }: Extract<Leak, { kind: 'token' }>, known: Known): LeakReport {
+function describeToken({ line, kind, claims }: Extract<Leak, { kind: 'token' }>, known: Known): object {
   const { owners, nowSeconds, target } = known
   if (owners !== undefined) return describeOwned({ line, kind }, findTokenOwner(claims, owners, nowSeconds), known)
   const { shortName, createdAt, expiresAt, clientId } = claims
   const times = formatTimes({ createdAt, expiresAt })
   const named =
     shortName === undefined ? {} : { shortName, clientId, ifItLeaked: describeLockdown(target, shortName, kind) }
-  return { isFound: false, fields: { line, kind, state: notKnown, ...times, ...named } }
+  return { line, kind, state: notKnown, ...times, ...named }
 }
 
 function describeOwned(
   { line, kind }: { line: number; kind: 'secret' | 'token' },
   owned: Owned | undefined,
   { target }: Known,
-): LeakReport {
-  if (owned === undefined) return { isFound: false, fields: { line, kind, state: noMatch } }
+): object {
+  if (owned === undefined) return { line, kind, state: noMatch }
   const { partner, state, createdAt, expiresAt } = owned
   const { shortName, name, clientId } = partner
   const ifItLeaked = describeLockdown(target, shortName, kind)
   const times = formatTimes({ createdAt, expiresAt })
-  return { isFound: true, fields: { line, kind, state, ...times, shortName, name, clientId, ifItLeaked } }
+  return { line, kind, state, ...times, shortName, name, clientId, ifItLeaked }
 }
 
 function describeLockdown(target: Target, shortName: string, kind: 'secret' | 'token'): string {

@@ -120,19 +120,19 @@ export function recordKey(store: Store, attribution: Attribution, kind: KeyChang
 }
 
 /**
- * Records a key in use that the record lacks. It never calls a dropped key a new one.
+ * Records what was done while the database failed.
  * @returns whether the record lacked it.
  */
-export async function recordMissingKey(
-  secrets: WorkerSecrets,
+export async function recordMissing(
   store: Store,
   attribution: Attribution,
+  kind: KeyChangeKind,
   kid: string,
 ): Promise<boolean> {
-  const [{ live }, entries] = await Promise.all([secrets.list(), listKeyEntries(store)])
-  if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, store.target)
-  if (entries.some((entry) => entry.kid === kid)) return false
-  await recordKey(store, attribution, 'keys-rotate', kid)
+  const last = (await listKeyEntries(store)).find((entry) => entry.kid === kid)
+  // A dropped key that came back is no new one.
+  if (last !== undefined && (last.kind === kind || kind === 'keys-rotate')) return false
+  await recordKey(store, attribution, kind, kid)
   return true
 }
 

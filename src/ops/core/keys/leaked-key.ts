@@ -7,7 +7,7 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { findFreeKid, listKeyEntries, makeUnknownKeyError, recordKey } from './key-ring.ts'
+import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
  * @returns whether a key that leaked is in use. If not, it was dropped before.
@@ -57,15 +57,4 @@ export async function recordReplacedKey(
       describeCommand(target, 'keys', 'record', next),
     ])
   }
-}
-
-/**
- * Records the drop of a key that is not in use, so that `doctor` notices if it comes back.
- * @returns whether the record lacked it.
- */
-export async function recordEarlierDrop(store: Store, attribution: Attribution, kid: string): Promise<boolean> {
-  const last = (await listKeyEntries(store)).find((entry) => entry.kid === kid)
-  if (last?.kind === 'keys-drop') return false
-  await recordKey(store, attribution, 'keys-drop', kid)
-  return true
 }

@@ -262,7 +262,7 @@ describe('a leaked key', () => {
     const secrets = createMemorySecrets(`JWT_KEY_${earlier}`)
     const { code, stderr } = await run(secrets, 'drop', signing, '--leaked')
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^\[staging\] The key \d+ is not in use\. /)
+    expect(stderr).toMatch(/^\[staging\] The key \d+ is not in use\.\n\[staging\] The drop of \d+ will be recorded\. /)
     expect(await readEntries()).toEqual([])
     expect((await run(secrets, 'drop', 'x', '--leaked')).stderr).toMatch(/^There is no key "x"\. /)
     expect(listKids(secrets)).toEqual([earlier])
