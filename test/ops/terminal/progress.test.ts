@@ -81,9 +81,8 @@ test('commands say how far they are', async () => {
       'Working',
       'Reading the file',
       'Checking the change',
-      'Writing 310 plans: part 1 of 3',
-      'Writing 310 plans: part 2 of 3',
-      'Writing 310 plans: part 3 of 3',
+      'Writing 310 plans: part 1 of 2',
+      'Writing 310 plans: part 2 of 2',
       'Publishing',
     ],
   })

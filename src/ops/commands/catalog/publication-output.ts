@@ -120,27 +120,29 @@ function formatCountries(plans: readonly PlanDifference[]): string {
 
 /** A row of the log. @param change what it did to the plan that the operator named. */
 export function toLogRow(row: ForecastRow, change?: PlanDifference) {
-  const { id: number, state, planCount: plans, actor: by, approvedBy, undoneId: undoes, command } = row
+  const { id: number, state, planCount: plans, actor, approvedBy, undoneId: undoes } = row
   return {
     number,
     state: row.willConflict === null ? state : 'will conflict',
     time: formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt),
-    by,
-    approvedBy,
+    by: nameActor(actor),
+    approvedBy: approvedBy && nameActor(approvedBy),
     ...(change ? { change: describeChange(change) } : { plans }),
     undoes,
-    note: describeNotes(row),
-    command,
+    noteOrCommand: describeNotes(row) || row.command,
   }
 }
 
-/** Each note with its author, then why it conflicted, or will. */
+/** The name of an address. */
+const nameActor = (actor: string) => actor.replace(/@.*/, '')
+
+/** The author's note, those of others with their names, then why it conflicted, or will. */
 function describeNotes({ conflict, willConflict, ...row }: ForecastRow): string {
   const notes = [
     [row.actor, row.note],
     [row.approvedBy, row.approvedNote],
     [row.decidedBy, row.decidedNote],
-  ].flatMap(([by, note]) => (note == null ? [] : `${by}: ${note}`))
+  ].flatMap(([by, note]) => (note == null ? [] : by === row.actor ? note : `${nameActor(by ?? '')}: ${note}`))
   const reasons = [conflict, willConflict].filter((reason) => reason !== null)
   return [...new Set([...notes, ...reasons])].join('; ')
 }

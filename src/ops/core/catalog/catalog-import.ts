@@ -4,7 +4,6 @@ import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
-import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { comparePlans, listChanges } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -17,11 +16,11 @@ import {
   type CatalogOrigin,
 } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
-import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
+import { findLaterChanges, type LaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import { countPlans, type PlanChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
@@ -129,8 +128,10 @@ async function prepareMerge(
   const merged = mergeCatalog({ base, file, current, isPruning })
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length > 0) {
-    const authors = await findAuthors(db, conflicts, [...(base ?? []), ...before], origin?.revision)
-    throw makeConflictError(conflicts, authors)
+    const named = new Set(conflicts.map(({ identifier }) => identifier))
+    const known = [...(base ?? []), ...before].filter(({ identifier }) => named.has(identifier))
+    const planIds = known.map(({ id }) => id)
+    throw makeConflictError(conflicts, await findLaterChanges(db, conflicts, planIds, origin?.revision))
   }
   const put = merged.flatMap(({ after }) => after ?? [])
   const mismatches = findIdentityMismatches(put, before, await selectHighestPlanId(db))
@@ -160,34 +161,12 @@ function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
   return plans.map((plan) => ({ ...known.get(plan.id), ...plan }))
 }
 
-/** Names the publications since the export that changed the fields with a conflict. @param plans as before and as now. */
-async function findAuthors(
-  db: OperatorDatabase,
-  conflicts: readonly FieldConflict[],
-  plans: Plans,
-  afterRevision: number | undefined,
-): Promise<string[]> {
-  const named = new Set(conflicts.map(({ identifier }) => identifier))
-  const fields = new Set(conflicts.map(({ field }) => field))
-  // A return also conflicts with a new date.
-  for (const { field } of conflicts) fields.add(mergeRules[field ?? '']?.partner ?? field)
-  const planIds = plans.filter(({ identifier }) => named.has(identifier)).map(({ id }) => id)
-  const isOfConflict = ({ before, after }: PlanChange) =>
-    [...comparePlans(before, after).keys()].some((path) => fields.has(path.split('.')[0]))
-  const authors: string[] = []
-  for (const { id, actor } of await selectPublications(db, { planIds, afterRevision })) {
-    const changes = await selectChanges(db, id, planIds)
-    if (fields.has(undefined) || changes.some(isOfConflict)) authors.push(`${actor} (publication ${id})`)
-  }
-  return authors
-}
-
-function makeConflictError(conflicts: readonly FieldConflict[], authors: readonly string[]): UserError {
+function makeConflictError(conflicts: readonly FieldConflict[], later: LaterChanges): UserError {
   const others = conflicts.length - maxConflicts
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),
-    ...(authors.length > 0 ? [`The catalog was changed by ${nameSome(authors)}.`] : []),
+    ...later.sentences.slice(0, maxConflicts),
     'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
     nothingImported,
   ])

@@ -1,11 +1,12 @@
 // Takes a publication back, or makes a conflicted or pending one again. Both are merged with the current catalog, field by field.
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
+import { selectChanges } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { mergeWithNow, type PreparedChange } from './proposal.ts'
+import { findLaterChanges } from './later-changes.ts'
 import { findPlanChange } from './publication-log.ts'
 import {
   cancelPublication,
@@ -42,11 +43,17 @@ export async function prepareUndo(
   const { conflicts, ...prepared } = await mergeWithNow(store, reversed, exceptChanged)
   if (conflicts.length > 0 && (!exceptChanged || prepared.changes.length === 0)) {
     const planIds = wanted.map(({ planId }) => planId)
-    const later = await selectPublications(store.db, { planIds, afterRevision: row.revision })
-    const others = exceptChanged ? '' : ', or undo the other plans with --except-changed'
+    const later = await findLaterChanges(store.db, conflicts, planIds, row.revision)
+    const names = new Set(conflicts.map(({ identifier }) => identifier))
+    const hasOthers = prepared.changes.some(({ before, after }) => !names.has((before ?? after)?.identifier ?? ''))
+    const choice = (plans ?? []).flatMap((name) => ['--plan', name])
+    const undo = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
     throw new UserError([
-      `Later publications changed ${nameConflicts(conflicts)}. Later ones of these plans: ${later.map((other) => other.id).join(', ')}.`,
-      `Undo those of these fields first${others}: catalog show names the fields. ${nothingChanged}`,
+      ...later.sentences,
+      hasOthers
+        ? `To take back the other plans: ${undo(String(id), ...choice, '--except-changed')}`
+        : `To take that back first: ${undo(String(later.ids[0] ?? id))}`,
+      nothingChanged,
     ])
   }
   if (prepared.changes.length === 0) {

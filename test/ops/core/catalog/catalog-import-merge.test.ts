@@ -69,7 +69,7 @@ test('a field that both changed is refused with both values, and nothing is chan
   await expect(importFile(rename(exported, 'cash', 'Ours'))).rejects.toThrow(
     new UserError([
       'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
-      `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
+      `amina@example.com set name of cash to "Theirs" since (publication ${theirs?.id}).`,
       'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
       'Nothing was changed.',
     ]),

@@ -106,7 +106,7 @@ describe('undo', () => {
     expect(await findPlan(store, 'cash')).toEqual({ ...cash, hint: 'Later' })
     const hinted = await setHint('cash', 'Latest')
     await expect(undo(hinted - 2)).rejects.toThrow(
-      `Later publications changed hint of cash. Later ones of these plans: ${hinted}, ${hinted - 1}.`,
+      `amina@example.com set hint of cash to "Latest" since (publication ${hinted}).\nTo take that back first: npm run -s ops -- catalog undo ${hinted}\nNothing was changed.`,
     )
   })
 
