@@ -1,19 +1,12 @@
 // ops doctor, watch, copy, compare
 import { findLostRows, readCopy } from '../../core/service/database-copy.ts'
 import { examine } from '../../core/service/doctor.ts'
-import {
-  countProblems,
-  reportFailure,
-  warning,
-  type CheckResult,
-  type HealthCheck,
-} from '../../core/service/health-check.ts'
+import { countProblems, reportFailure, type HealthCheck } from '../../core/service/health-check.ts'
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
 import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
-import type { Target } from '../../shared/target.ts'
 import { checkFileIsNew, ownerOnly, writeOutput } from '../../store/write-output.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { forceFlag, parseOrigin } from '../frame/shared-flags.ts'
@@ -24,7 +17,10 @@ export const doctor = verb({
   example: 'doctor --remote --env staging',
   store: 'itself',
   json: 'an array of checks',
-  run: async (_, run) => toOutput(await examineTarget(run, true)),
+  async run(_, run) {
+    const checks = await examineTarget(run, true)
+    return toOutput(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
+  },
 })
 
 export const watch = verb({
@@ -91,27 +87,21 @@ export const compare = verb({
 
 /** @param isThorough `watch` runs often, so it does not read the whole record. */
 async function examineTarget(
-  { target, clock, withStore, openSecrets, openUsage }: Run,
+  { target, clock, withStore, openSecrets }: Run,
   isThorough: boolean,
 ): Promise<HealthCheck[]> {
   const [migrations, secrets] = [await listMigrationFiles(), await openSecrets(target)]
-  const environment = {
-    migrations,
-    secrets,
-    ...(target.remote && { isReplicated: () => isReplicated(target) }),
-    // It is one of the alerts of watch.
-    ...(target.remote && isThorough && { checkSchedule: () => checkSchedule(openUsage, target) }),
-  }
+  const environment = { migrations, secrets, ...(target.remote && { isReplicated: () => isReplicated(target) }) }
   return withStore(target, (store) => examine(store, environment, clock, isThorough))
 }
 
-/** Not every token of an operator may read usage, and a new environment has none. */
-async function checkSchedule(openUsage: Run['openUsage'], target: Target): Promise<CheckResult> {
+/** An alert of `watch`. Here, a failure is only a warning: not every token may read usage, and a new environment has none. */
+async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
   const { write, judge } = alerts.schedule
-  try {
-    return judge(await (await openUsage(target))(write))
-  } catch (error) {
-    return warning(reportFailure(error).message)
+  const result = openUsage(target).then(async (query) => judge(await query(write)))
+  return {
+    name: 'schedule',
+    ...(await result.catch((error: unknown) => ({ ...reportFailure(error), level: 'warning' as const }))),
   }
 }
 

@@ -29,7 +29,6 @@ export interface Environment {
   secrets: Pick<WorkerSecrets, 'list'>
   /** Only of a deployed environment. */
   isReplicated?: () => Promise<boolean>
-  checkSchedule?: () => Promise<CheckResult>
 }
 
 /**
@@ -38,7 +37,7 @@ export interface Environment {
  */
 export async function examine(
   store: Store,
-  { migrations, secrets, isReplicated, checkSchedule }: Environment,
+  { migrations, secrets, isReplicated }: Environment,
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
 ): Promise<HealthCheck[]> {
@@ -53,7 +52,6 @@ export async function examine(
       publications: () => checkPublications(store),
       ...(isThorough && { record: () => checkRecord(store) }),
     }),
-    ...(checkSchedule && { schedule: checkSchedule }),
     cache: () => checkCache(store),
     keys: async () => {
       const entries = isUsable ? await selectKeyEntries(store.db) : undefined
@@ -165,10 +163,8 @@ async function checkKeys(
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
     ),
     ...unrecorded.map(({ kid }) => {
-      const [record, drop] = [
-        ['record', kid],
-        ['drop', kid, '--leaked'],
-      ].map((words) => describeCommand(target, 'keys', ...words))
+      const record = describeCommand(target, 'keys', 'record', kid)
+      const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
       return warning(
         `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${record}. If nobody knows who set it, run: ${drop}`,
       )
