@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { createFit, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
-import { isJsonObject, parseJson, readPath } from '../../../json.ts'
+import { isJsonObject, readPath } from '../../../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
+import { scanJson, unsafeName, type Path } from './json-scan.ts'
 import { describeValue } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
 import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -74,13 +75,6 @@ export function findTooMany(count: number): Defect[] {
   return [{ place: { kind: 'file' }, expected: `at most ${expected} plans`, found: `${found}` }]
 }
 
-/** A catalog needs four. */
-const maxLevels = 100
-/** The values of 50,000 plans. */
-const maxValues = 5_000_000
-/** More defects of names could fill the memory. */
-const maxNameDefects = 1000
-
 function readJson(text: string): { value?: unknown; defects: Defect[] } {
   const { excess, names } = scanJson(text)
   if (excess !== undefined) return { defects: [{ place: { kind: 'file' }, expected: excess, found: 'more' }] }
@@ -93,63 +87,15 @@ function readJson(text: string): { value?: unknown; defects: Defect[] } {
   }
 }
 
-type Path = readonly (string | number)[]
-
 function describeName(value: unknown, path: Path): Defect {
   const [start, index, ...inPlan] = path
   const isInPlan = start === 'plans' && typeof index === 'number'
   const place: Place = isInPlan ? locatePlan(readPath(value, start, index), index) : { kind: 'file' }
   const names = isInPlan ? inPlan : path
-  const join = (parts: Path) => (parts.length === 0 ? undefined : parts.join('.'))
   const name = names.at(-1)
-  if (name === unsafeName) return findUnknownName({ ...place, field: join(names.slice(0, -1)) }, 'field', name, [])
-  return { place: { ...place, field: join(names) }, expected: 'one value', found: 'a second' }
-}
-
-/** The schema ignores it in amounts. */
-const unsafeName = '__proto__'
-
-/**
- * Reads a text before JSON.parse, which would take gigabytes for some texts, and keeps the last of several members with the same name.
- * @returns the limit that the text exceeds; and the paths of repeated names, if it is JSON.
- */
-function scanJson(json: string): { excess?: string; names: Path[] } {
-  const names: Path[] = []
-  /** For each level: the names of an object, and where in the array or object the scan is. */
-  const levels: { known: Set<string> | undefined; at: string | number }[] = []
-  let level: (typeof levels)[number] | undefined
-  let values = 0
-  let isName = false
-  for (let index = 0; index < json.length; index++) {
-    const character = json[index]
-    if (character === '"') {
-      const start = index++
-      while (index < json.length && json[index] !== '"') index += json[index] === '\\' ? 2 : 1
-      if (!isName || !level?.known) continue
-      const text = json.slice(start, index + 1)
-      const name = text.includes('\\') ? String(parseJson(text)) : text.slice(1, -1)
-      level.at = name
-      const isWrong = level.known.has(name) || name === unsafeName
-      if (isWrong && names.length < maxNameDefects) names.push(levels.map(({ at }) => at))
-      level.known.add(name)
-    } else if (character === ':') isName = false
-    else if (character === ',') {
-      values++
-      isName = true
-      if (typeof level?.at === 'number') level.at++
-    } else if (character === '}' || character === ']') {
-      levels.pop()
-      level = levels.at(-1)
-    } else if (character === '{' || character === '[') {
-      values++
-      isName = character === '{'
-      level = isName ? { known: new Set(), at: '' } : { known: undefined, at: 0 }
-      levels.push(level)
-    }
-    if (levels.length > maxLevels) return { excess: `at most ${maxLevels} levels of arrays and objects`, names }
-    if (values > maxValues) return { excess: `at most ${maxValues.toLocaleString('en')} values`, names }
-  }
-  return { names }
+  if (name !== unsafeName)
+    return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
+  return findUnknownName({ ...place, field: names.slice(0, -1).join('.') || undefined }, 'field', name, [])
 }
 
 /** @param index from 0. */
