@@ -15,7 +15,7 @@ const kinds: readonly Kind[] = [
   ],
   [/^ÐÏ.à|^\t(?!\s)\p{Cc}/u, 'an old Office file, such as .xls', saveAs],
   [/^\s*<(?:(?:.*<)?html|!doctype html|table|meta|style|head|body|div)\b/is, 'a web page (HTML)', saveAs],
-  [/^\s*</, 'XML', saveAs],
+  [/^\s*<\?xml/, 'XML', saveAs],
   [/^MIME-Version:/i, 'a web page in one file (MHTML)', saveAs],
   [/^(?:\p{Cc}‹|7z¼¯|Rar!)/u, 'packed', 'Unpack it first.'],
   [/^%PDF/, 'a PDF', 'Ask its sender for the spreadsheet.'],
