@@ -13,10 +13,12 @@ import {
 } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
+import type { Doubts } from '../../core/plan-rules/plausibility.ts'
 import {
   describeOwners,
   findPlanChange,
   isPending,
+  listLoggedChanges,
   listPublications,
   openStates,
   readPublication,
@@ -54,7 +56,7 @@ import {
   rowToJson,
   toLogRow,
 } from './publication-output.ts'
-import { overtaken, publishShown } from './publish-shown.ts'
+import { checkReview, overtaken, publishShown, reviewFlag, writeReview } from './publish-shown.ts'
 import { forceFlag, logFlags, timeFlag } from '../frame/shared-flags.ts'
 import { printLog } from '../frame/log-output.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
@@ -63,6 +65,7 @@ const dryRun = { help: 'show what would change for partners, and change nothing'
 
 const fileFlags = {
   dryRun,
+  review: reviewFlag,
   overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
 } as const
 
@@ -100,6 +103,7 @@ export const catalog = {
       prune: { help: 'remove the plans that are not in the file' },
     },
     async run(input, run) {
+      await checkReview(input)
       const { prune: isPruning, overwrite: isOverwriting } = input
       const file = await readCatalog(await readFile(input, run), run.store)
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
@@ -112,6 +116,7 @@ export const catalog = {
     example: 'catalog update performance.xlsx --dry-run',
     flags: fileFlags,
     async run(input, run) {
+      await checkReview(input)
       const file = readUpdate(await readFile(input, run))
       return publishFile(await prepareUpdate(run.store, file, { isOverwriting: input.overwrite }), input, run)
     },
@@ -191,6 +196,7 @@ export const catalog = {
         sheet: entries.map(({ row, change }) =>
           Object.assign(rowToJson(row), change && { change: describeChange(change) }),
         ),
+        readChanges: () => listLoggedChanges(store, listed),
         notes: describeOwners(listed.flatMap(({ changes: [change], ...row }) => (change ? [{ row, change }] : []))),
         isFiltered: [plan, since, until, states].some((filter) => filter !== undefined),
         none: 'No publication matches.',
@@ -203,13 +209,15 @@ export const catalog = {
     help: 'show a publication, and what it changes for partners',
     example: 'catalog show 12',
     args: number,
-    flags: { plan: { value: '<id>', help: 'show every change of this plan, one field a line' } },
+    flags: { plan: { value: '<id>', help: 'show every change of this plan, one field a line' }, review: reviewFlag },
     json: 'an object, with each plan before and after',
-    async run({ number: id, plan, json }, { store, warn }) {
+    async run({ number: id, plan, json, review }, { store, warn, report }) {
+      await checkReview({ review })
       const { row, changes } = await readPublication(store, id)
       // The approver reads what the author was warned of.
-      const warnings = isPending(row) && !json ? await listWarnings(store, row, changes) : row.warnings
-      if (!json) warn(...formatWarnings(warnings))
+      const doubts = await listWarnings(store, row, changes)
+      await writeReview({ review }, { changes, ...doubts }, { report })
+      if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
       const { warnings: _warnings, ...listed } = rowToJson(row)
       const details = Object.entries(listed).filter(([, value]) => value !== null)
       const shown = plan === undefined ? changes : [await findPlanChange(store, id, plan)]
@@ -228,14 +236,16 @@ export const catalog = {
     example: 'catalog undo 12',
     flags: {
       dryRun,
+      review: reviewFlag,
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
       exceptChanged: { help: 'leave the plans with a field that was changed later, and name them' },
     },
-    async run({ number: id, plan: plans, exceptChanged, at, dryRun: isDryRun }, run) {
+    async run({ number: id, plan: plans, exceptChanged, at, dryRun: isDryRun, review }, run) {
+      await checkReview({ review })
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
       const nameEffect = (changes: readonly PlanChange[]) =>
         `${countPlans(changes.length)} will be as before publication ${id}.`
-      return publishDifference({ ...prepared, dueAt: at }, run, { nameEffect, isDryRun })
+      return publishDifference({ ...prepared, dueAt: at }, run, { nameEffect, isDryRun, review })
     },
   }),
 
@@ -243,14 +253,19 @@ export const catalog = {
     ...recordVerb,
     help: 'republish a conflicted, cancelled or waiting publication, overwriting later changes',
     example: 'catalog redo 12',
-    flags: { dryRun, exceptChanged: { help: 'leave the plans with a field that others changed, and name them' } },
-    async run({ number: id, exceptChanged, at, dryRun: isDryRun }, run) {
+    flags: {
+      dryRun,
+      review: reviewFlag,
+      exceptChanged: { help: 'leave the plans with a field that others changed, and name them' },
+    },
+    async run({ number: id, exceptChanged, at, dryRun: isDryRun, review }, run) {
+      await checkReview({ review })
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
       const isCancelled = redone.state === 'cancelled'
       const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
       const name = `Publication ${id} by ${redone.actor}${approved}`
       const nameEffect = () => `${name} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const output = await publishDifference(prepared, run, { nameEffect, isDryRun })
+      const output = await publishDifference(prepared, run, { nameEffect, isDryRun, review })
       const made = output.data.publication
       if (made === null || isCancelled) return output
       const ahead = await endRedone(run.store, id, made, run.attribution)
@@ -264,8 +279,10 @@ export const catalog = {
     ...decisionVerb,
     help: 'let a publication of another operator be published',
     example: 'catalog approve 12',
+    flags: { review: reviewFlag },
     asks: true,
-    async run({ number: id }, run) {
+    async run({ number: id, review }, run) {
+      await checkReview({ review })
       for (;;) {
         const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
         await checkApprovable(run.store, row, run.attribution.actor)
@@ -273,7 +290,9 @@ export const catalog = {
         const redone =
           redoneActor === undefined ? [] : [`It makes publication ${row.redoneId} by ${redoneActor} again.`]
         run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
-        run.warn(...formatWarnings(await listWarnings(run.store, row, changes)))
+        const doubts = await listWarnings(run.store, row, changes)
+        await writeReview({ review }, { changes, ...doubts }, run)
+        run.warn(...formatWarnings(doubts.warnings))
         const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
         const published = `be published ${describeTime(dueAt)}`
         const effect = row.willConflict === null ? published : 'end as conflicted, for catalog redo'
@@ -303,6 +322,7 @@ export const catalog = {
 
 interface FileInput {
   file: string
+  review: string | undefined
   dryRun: boolean
   at: number | undefined
 }
@@ -318,11 +338,12 @@ function countKinds(changes: readonly PlanChange[]) {
   return { added, changed: changes.length - added - removed, removed }
 }
 
-async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at }: FileInput, run: ChangeRun) {
+async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at, review }: FileInput, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = prepared
   const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
   const published = await publishDifference({ ...prepared, dueAt: at }, run, {
     isDryRun,
+    review,
     nameEffect: (changes) => {
       const { changed, removed } = countKinds(changes)
       return changed + removed === 0 ? undefined : `${countPlans(changed + removed)} will be changed or removed.`
@@ -338,6 +359,7 @@ async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at }: Fi
 
 interface Difference {
   isDryRun: boolean
+  review: string | undefined
   nameEffect: (changes: readonly PlanChange[]) => string | undefined
   /** Lines after the difference. */
   describeRest?: (changes: readonly PlanChange[]) => string[]
@@ -347,10 +369,10 @@ interface Difference {
 async function publishDifference(
   prepared: PreparedChange,
   run: ChangeRun,
-  { isDryRun, nameEffect, describeRest = () => [] }: Difference,
+  { isDryRun, review, nameEffect, describeRest = () => [] }: Difference,
 ) {
   const describe = (changes: readonly PlanChange[]) => [...formatDifference(changes), ...describeRest(changes)]
-  const { proposal, publication } = await publishShown(prepared, run, { describe, nameEffect }, isDryRun)
+  const { proposal, publication } = await publishShown(prepared, run, { describe, nameEffect, review }, isDryRun)
   const { changes, notes } = proposal
   if (changes.length === 0) {
     // Nothing was shown of it.
@@ -384,9 +406,10 @@ async function describeMerge(store: Store, id: number): Promise<string> {
 }
 
 /** Lists what the author of a pending publication confirmed, and what is to be known of it by now. */
-async function listWarnings(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<string[]> {
+async function listWarnings(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
   const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
-  return [...new Set([...conflict, ...row.warnings, ...(await listDoubts(store, row, changes))])]
+  const doubts = await listDoubts(store, row, changes)
+  return { ...doubts, warnings: [...new Set([...conflict, ...row.warnings, ...doubts.warnings])] }
 }
 
 const formatWarnings = (warnings: readonly string[]) => warnings.map((warning) => `Warning: ${warning}`)

@@ -1,17 +1,48 @@
 // Shows a change of the catalog, asks, and publishes it: for every verb that makes one.
 import { propose, type PreparedChange, type Proposal } from '../../core/publications/proposal.ts'
 import { publishProposal, type PlanChange, type Publication } from '../../core/publications/publications.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import type { ChangeRun } from '../frame/verb.ts'
 import { describeApproval, describeTime, formatDifference } from './publication-output.ts'
 
 export const overtaken = 'Somebody else changed the same plans at the same time. The change is now:'
 
-interface Review {
+interface Review extends ReviewFile {
   /** Shows the change in the words of the verb. Without it, the difference is shown before a question. */
   describe?: (changes: readonly PlanChange[]) => readonly string[]
   /** Named in the question even without a warning, such as plans that are removed. */
   nameEffect?: (changes: readonly PlanChange[]) => string | undefined
 }
+
+interface ReviewFile {
+  /** The spreadsheet to write the change into. */
+  review?: string | undefined
+}
+
+/** @throws UserError unless it is the name of a new .xlsx file. */
+export async function checkReview({ review }: ReviewFile): Promise<void> {
+  if (review === undefined) return
+  if (!/\.xlsx$/i.test(review)) throw new UserError('--review writes a spreadsheet: let its name end with .xlsx.')
+  await checkFileIsNew(review)
+}
+
+/** Writes a change into a spreadsheet, before anybody is asked. */
+export async function writeReview(
+  { review }: ReviewFile,
+  { changes, findings, lists }: Pick<Proposal, 'changes' | 'findings' | 'lists'>,
+  { report }: Pick<ChangeRun, 'report'>,
+): Promise<void> {
+  if (review === undefined) return
+  const { formatReview } = await import('../../core/differences/change-sheets.ts')
+  await writeOutput(review, await formatReview({ changes, doubts: findings, lists }))
+  report(`Wrote the change to ${review}.`)
+}
+
+export const reviewFlag = {
+  value: '<file>',
+  help: 'write the change into a spreadsheet, .xlsx: a row for each field, the doubtful ones first and in red',
+} as const
 
 export interface Shown {
   proposal: Proposal
@@ -33,6 +64,7 @@ export async function publishShown(
   run.progress?.show('Checking the change')
   const proposal = await propose(run.store, prepared)
   if (proposal.changes.length === 0) return { proposal, publication: undefined }
+  await writeReview(review, proposal, run)
   await show(proposal, run, review, isDryRun)
   if (isDryRun) return { proposal, publication: undefined }
   const result = await publishProposal(run.store, proposal, run.attribution)

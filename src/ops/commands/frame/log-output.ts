@@ -16,6 +16,8 @@ interface Log {
   /** The entries as people see them, and in a file: by default, as JSON. */
   table: readonly object[]
   sheet?: readonly Record<string, unknown>[]
+  /** Each changed field, for a second sheet. */
+  readChanges?: () => Promise<readonly Record<string, unknown>[]>
   /** Whether the entries were asked for by time, plan and the like. */
   isFiltered: boolean
   /** Notes for people, beside the entries. */
@@ -25,13 +27,13 @@ interface Log {
 
 /** @param output the file to write all entries into. */
 export async function printLog(
-  { data, table, sheet = data, isFiltered, notes = [], none }: Log,
+  { data, table, sheet = data, readChanges, isFiltered, notes = [], none }: Log,
   { output, force }: LogOutput,
 ): Promise<Output> {
   if (output !== undefined) {
     const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
     if (!force) await checkFileIsNew(output)
-    await writeOutput(output, await formatLogFile(sheet, output))
+    await writeOutput(output, await formatLogFile(sheet, output, readChanges))
     return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n` }
   }
   const shown = isFiltered ? table : table.slice(0, maxShown)

@@ -7,21 +7,30 @@ import { formatXlsx } from './xlsx-file.ts'
 /** Times are text, because a cell with a date shows no time. */
 const isoTime = /^[-0-9]+T[:0-9]+Z$/
 
+type Row = Readonly<Record<string, unknown>>
+
 /**
  * @param rows with the same fields: texts, numbers and nulls.
  * @param file its name decides on the format.
+ * @param readChanges reads the rows of a second sheet. CSV has one.
  * @throws UserError unless it ends with .xlsx or .csv.
  */
 export async function formatLogFile(
-  rows: readonly Record<string, unknown>[],
+  rows: readonly Row[],
   file: string,
+  readChanges?: () => Promise<readonly Row[]>,
 ): Promise<string | Uint8Array> {
   const [, format] = /\.(xlsx|csv)$/i.exec(file) ?? []
   if (format === undefined) throw new UserError('A log is written as .xlsx or .csv: let the name end so.')
-  const isUntyped = format.toLowerCase() === 'csv'
+  if (format.toLowerCase() === 'csv') return formatCsv({ rows: toCells(rows, true) })
+  const log = { name: 'Log', rows: toCells(rows, false), isFitted: true }
+  const changes = await readChanges?.()
+  return changes ? formatXlsx(log, { name: 'Changes', rows: toCells(changes, false), isFitted: true }) : formatXlsx(log)
+}
+
+function toCells(rows: readonly Row[], isUntyped: boolean): Cell[][] {
   const encode = (value: unknown): Cell =>
     typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isUntyped })
   const names = Object.keys(rows[0] ?? {})
-  const sheet = { name: 'Log', rows: [names, ...rows.map((row) => names.map((name) => encode(row[name])))] }
-  return isUntyped ? formatCsv(sheet) : formatXlsx(sheet)
+  return [names, ...rows.map((row) => names.map((name) => encode(row[name])))]
 }

@@ -8,15 +8,37 @@ import { UserError } from '../../shared/user-error.ts'
 import { maxFileBytes } from '../../store/read-input.ts'
 
 const widthInCharacters = 20
+const maxFittedWidth = 80
+const red = { font: { color: { rgb: 'C00000' } } }
 const lessThan = 0x3c
 
-export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array> {
+export interface WrittenSheet extends Pick<Sheet, 'rows'> {
+  name?: string | undefined
+  /** Whether each column is as wide as its longest text. */
+  isFitted?: boolean
+  /** How many rows below the header are red. */
+  redRows?: number
+}
+
+export function formatXlsx(...sheets: WrittenSheet[]): Promise<Uint8Array> {
+  return writeXlsx({ sheets: sheets.map(toWriteSheet) })
+}
+
+function toWriteSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: WrittenSheet) {
   const [header = []] = rows
-  const columns = header.map(() => ({ width: widthInCharacters }))
   const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : escapeText(cell))))
+  const columns = header.map((_, column) => {
+    const widths = isFitted ? values.map((row) => String(row[column] ?? '').length + 2) : [widthInCharacters]
+    return { width: Math.min(maxFittedWidth, Math.max(...widths)) }
+  })
+  const cells = new Map(
+    Array.from({ length: redRows }, (_, index) =>
+      header.map((__, column) => [`${index + 1},${column}`, { style: red }] as const),
+    ).flat(),
+  )
   // Keeps the names of the columns and the identifiers in sight.
   const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
-  return writeXlsx({ sheets: [{ name, rows: values, columns, freezePane }] })
+  return { name, rows: values, columns, freezePane, cells }
 }
 
 /** Spreadsheets read _xHHHH_ as a character. */

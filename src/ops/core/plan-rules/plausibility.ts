@@ -30,15 +30,21 @@ export interface ReviewedPublication {
   undoneId?: number | null | undefined
 }
 
-/**
- * @returns what an operator should confirm before partners see the change.
- * @throws UserError when a list would be too large for the service.
- */
+/** What an operator should confirm before partners see a change. */
+export interface Doubts {
+  warnings: string[]
+  /** Those of the warnings that are about a value. */
+  findings: PlanFinding[]
+  /** The list of each country. */
+  lists: Sizes
+}
+
+/** @throws UserError when a list would be too large for the service. */
 export async function findDoubts(
   { db }: Store,
   changes: readonly PlanChange[],
   { dueAt, undoneId }: ReviewedPublication,
-): Promise<string[]> {
+): Promise<Doubts> {
   const others = await selectSizeWithout(
     db,
     changes.map(({ planId }) => planId),
@@ -60,7 +66,7 @@ export interface DoubtInput {
   isUndo: boolean
 }
 
-export function describeDoubts({ others, partners, today, changes, isUndo }: DoubtInput): string[] {
+export function describeDoubts({ others, partners, today, changes, isUndo }: DoubtInput): Doubts {
   const sizes = measure(others, changes)
   checkListSizes(sizes.before, sizes.after)
   const changed = changes.flatMap(({ before, after }) =>
@@ -71,7 +77,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
     ...changed.flatMap(({ after, paths }) => findJumps(after.identifier, paths)),
     ...(isUndo ? [] : changed.flatMap(({ before, after }) => findLostFigures(before, after))),
   ]
-  return [
+  const warnings = [
     ...describeRemovals('the catalog', others.plans + changes.filter(({ before }) => before).length, changes),
     ...describeLists(sizes, changes, partners),
     ...findMovedColumns(changed.map(({ paths }) => paths)),
@@ -79,6 +85,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
     ...(isUndo ? [] : findForgottenDates(changed.map(({ paths }) => paths))),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
   ]
+  return { warnings, findings, lists: sizes }
 }
 
 /** Finds the implausible values that the plan did not have before. */

@@ -16,7 +16,7 @@ import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import { listDisagreements } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { findDoubts, type ReviewedPublication } from '../plan-rules/plausibility.ts'
+import { findDoubts, type Doubts, type ReviewedPublication } from '../plan-rules/plausibility.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
 
 /** A change that was computed from the catalog at a revision. */
@@ -37,7 +37,10 @@ export interface PreparedChange extends CatalogChange {
 }
 
 /** A change that fits the catalog, with everything that its author confirms. */
-export type Proposal = Required<Pick<PreparedChange, 'notes' | 'warnings'>> & PreparedChange
+export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lists'> {
+  notes: readonly string[]
+  warnings: readonly string[]
+}
 
 /**
  * Finds out what an operator must know before a change is published.
@@ -46,19 +49,22 @@ export type Proposal = Required<Pick<PreparedChange, 'notes' | 'warnings'>> & Pr
 export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId } = prepared
   await checkChange(store, prepared)
-  if (changes.length === 0) return { ...prepared, notes, warnings }
+  if (changes.length === 0) return { ...prepared, notes, ...noDoubts, warnings }
   const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId }, changes)
-  return { ...prepared, notes, warnings: [...warnings, ...doubts] }
+  return { ...prepared, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
 }
+
+const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
 /** Lists the doubts about the changes. @param id of a publication that is pending, or that is made again. */
 export async function listDoubts(
   store: Store,
   { id, dueAt, undoneId }: ReviewedPublication & { id: number | undefined },
   changes: readonly PlanChange[],
-): Promise<string[]> {
+): Promise<Doubts> {
   const pending = await findPendingDoubts(store.db, changes, id)
-  return [...pending, ...(await findDoubts(store, changes, { dueAt, undoneId }))]
+  const doubts = await findDoubts(store, changes, { dueAt, undoneId })
+  return { ...doubts, warnings: [...pending, ...doubts.warnings] }
 }
 
 /** @throws UserError when a change does not fit the catalog that it was computed from, or its time is not in the future. */

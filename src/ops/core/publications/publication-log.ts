@@ -9,6 +9,8 @@ import { openStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
 import { describeCommand } from '../../shared/target.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
+import { listChangedFields } from '../differences/change-sheets.ts'
 import { foresee, readPending, type Forecast } from './forecast.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -117,6 +119,18 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
     revision: pending.revision,
     redoneActor: redone?.actor,
   }
+}
+
+/** Lists each field that published publications changed, in their order. */
+export async function listLoggedChanges({ db }: Store, rows: readonly PublicationRow[]) {
+  const published = rows.filter(({ revision }) => revision !== null)
+  const rowIds = published.map(({ id }) => id)
+  const changesById = await selectChangesOf(db, rowIds)
+  return published.flatMap(({ id: number, decidedAt, actor: by, note }) =>
+    listChangedFields(changesById.get(number) ?? []).map(({ plan, name, field, before, after }) => {
+      return { number, time: formatIsoTime(decidedAt ?? 0), by, plan, name, field, before, after, note }
+    }),
+  )
 }
 
 /** Says which plans had an ID one after the other: the log of one has the publications of all. @param log the latest first. */

@@ -1,7 +1,7 @@
 // What a transcript can't show of ops catalog: questions, progress, JSON, spreadsheets, and thousands of plans.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeXlsx, type WriteSheet } from 'hucre/xlsx'
+import { readXlsx, writeXlsx, type WriteSheet } from 'hucre/xlsx'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { formatCatalog } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { parseCsv } from '../../../../src/ops/core/file-formats/csv-file.ts'
@@ -414,6 +414,45 @@ test('an approval of what others did already says that it changed nothing', asyn
   expect((await ops('catalog approve 2')).stdout).toContain(
     'Publication 2 is published, and changed nothing: others had made the same change.',
   )
+})
+
+test('--review writes the change into a spreadsheet, doubtful rows first, and the lists before and after', async () => {
+  const folder = await useFolder()
+  const file = join(folder, 'change.xlsx')
+  const changed = before.map((plan, index) => ({
+    ...plan,
+    hint: 'New',
+    ...(index === 1 && { performance1: 1300, viewableIn: [] }),
+  }))
+  const { stdout } = await importPlans(changed, ` --dry-run --review ${file}`)
+  expect(stdout).toContain(`Wrote the change to ${file}.\n`)
+  const { sheets } = await readXlsx(await readFile(file), { readStyles: true })
+  const [changes, lists] = sheets
+  expect(changes?.rows.slice(0, 3)).toEqual([
+    ['plan', 'name', 'field', 'before', 'after', 'doubt'],
+    ['plan-2', before[1]?.name, 'performance1', 13.1, 1300, expect.stringContaining('1300 % per year')],
+    ['cash', before[0]?.name, 'hint', before[0]?.hint, 'New', ''],
+  ])
+  expect(changes?.cells?.get('1,0')?.style?.font?.color?.rgb).toMatch(/C00000$/)
+  expect(changes?.cells?.get('2,0')?.style?.font?.color?.rgb ?? '').not.toMatch(/C00000$/)
+  expect(changes?.freezePane).toMatchObject({ rows: 1 })
+  expect(lists?.rows[0]).toEqual(['country', 'plans before', 'plans after', 'appear', 'disappear'])
+  expect(lists?.rows.slice(1).map((row) => row[4])).toContain('plan-2')
+  expect((await importPlans(changed, ` --dry-run --review ${file}`)).stderr).toContain('There is a file')
+  expect((await ops('catalog show 1 --review x.pdf')).stderr).toContain('.xlsx')
+})
+
+test('the audit of a time has a sheet with each changed field', async () => {
+  const file = join(await useFolder(), 'audit.xlsx')
+  await ops('plan set cash performance1=14 hint=New --note Why.')
+  await ops(`catalog log --since 1d --output ${file}`)
+  const [log, changes] = (await readXlsx(await readFile(file))).sheets
+  expect(log?.name).toBe('Log')
+  expect(changes?.rows.slice(0, 3)).toEqual([
+    ['number', 'time', 'by', 'plan', 'name', 'field', 'before', 'after', 'note'],
+    [2, expect.any(String), expect.any(String), 'cash', before[0]?.name, 'hint', before[0]?.hint, 'New', 'Why.'],
+    [2, expect.any(String), expect.any(String), 'cash', before[0]?.name, 'performance1', 13.1, 14, 'Why.'],
+  ])
 })
 
 test('an export has the format of its name and of the past, and import and update read it', async () => {

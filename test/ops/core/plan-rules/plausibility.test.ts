@@ -9,7 +9,7 @@ const [first = makePlan()] = plans
 const find = ({ catalog = plans, changes = [], ...input }: Partial<DoubtInput> & { catalog?: CatalogPlan[] }) => {
   const rest = catalog.filter(({ id }) => !changes.some(({ planId }) => planId === id))
   const others = { plans: rest.length, lists: addToLists({ lists: new Map() }, rest) }
-  return describeDoubts({ others, partners: [], today: '2026-11-22', changes, isUndo: false, ...input })
+  return describeDoubts({ others, partners: [], today: '2026-11-22', changes, isUndo: false, ...input }).warnings
 }
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>

@@ -203,7 +203,7 @@ describe('a change that a pending publication will conflict with', () => {
   const readWarnings = async (identifier: string, fields: object, id?: number) => {
     const before = await findPlan(store, identifier)
     const change = { planId: before.id, before, after: { ...before, ...fields } }
-    return listDoubts(store, { id, dueAt: null }, [change])
+    return (await listDoubts(store, { id, dueAt: null }, [change])).warnings
   }
 
   test('is named with the fields, before it is made', async () => {
@@ -252,7 +252,7 @@ describe('a change that a pending publication will conflict with', () => {
     expect(await readWarnings('silver', { category: { ...category, id: 702 } })).toEqual([])
     const added = await schedule([makePlan({ id: 4, identifier: 'new', category: null })])
     const again = { planId: 5, before: null, after: makePlan({ id: 5, identifier: 'new', category: null }) }
-    expect(await listDoubts(store, { id: undefined, dueAt: null }, [again])).toEqual([
+    expect((await listDoubts(store, { id: undefined, dueAt: null }, [again])).warnings).toEqual([
       expect.stringMatching(`publication ${added?.id} by .*: identifier of new\\. `),
     ])
   })

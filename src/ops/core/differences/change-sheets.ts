@@ -1,0 +1,69 @@
+// A change of the catalog as sheets that people look at.
+import type { PlanChange } from '../../../db/publication-queries.ts'
+import { encodeCell, type Cell } from '../file-formats/plan-cells.ts'
+import { formatXlsx, type WrittenSheet } from '../file-formats/xlsx-file.ts'
+import { compareChange, type PlanDifference } from './catalog-difference.ts'
+import { comparePlans, listChanges } from './plan-paths.ts'
+
+/** A changed field of a plan. The rows of a file have these columns. */
+export interface ChangedField {
+  plan: string
+  name: string
+  field: string
+  before: unknown
+  after: unknown
+}
+
+export function listChangedFields(changes: readonly PlanChange[]): ChangedField[] {
+  return changes.flatMap(({ before, after }) => {
+    const { identifier: plan = '', name = '' } = after ?? before ?? {}
+    const fields = listChanges(comparePlans(before, after))
+    return fields.map(([field, { from, to }]) => ({ plan, name, field, before: from, after: to }))
+  })
+}
+
+/** A doubt about a value, or about a plan. */
+interface Doubt {
+  subject: string
+  field?: string
+  message: string
+}
+
+/** How many plans the list of each country has. */
+type Lists = ReadonlyMap<string, { plans: number }>
+
+export interface Review {
+  changes: readonly PlanChange[]
+  doubts: readonly Doubt[]
+  lists: { before: Lists; after: Lists }
+}
+
+/** Formats a change as a file: a row for each changed field, the doubtful ones first and in red, and what happens to the lists. */
+export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8Array> {
+  const rows = listChangedFields(changes).map(({ plan, name, field, before, after }) => {
+    const found = doubts.filter((doubt) => doubt.subject === plan && (doubt.field ?? field) === field)
+    const doubt = found.map(({ message }) => message).join(' ')
+    return [plan, name, field, toCell(before), toCell(after), doubt]
+  })
+  const redRows = rows.filter(isDoubtful).length
+  const ordered = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
+  const header = ['plan', 'name', 'field', 'before', 'after', 'doubt']
+  const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...ordered], isFitted: true, redRows }
+  return formatXlsx(sheet, { name: 'Lists', rows: listCountries(changes.map(compareChange), lists), isFitted: true })
+}
+
+/** The last cell has the doubt. */
+const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
+
+const toCell = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })
+
+function listCountries(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
+  const countries = [...new Set([...before.keys(), ...after.keys()])].toSorted()
+  const rows = countries.map((country) => {
+    const name = (side: 'appears' | 'disappears') =>
+      differences.flatMap((plan) => (plan[side].includes(country) ? plan.identifier : [])).join(', ')
+    const [old, next] = [before, after].map((lists) => lists.get(country)?.plans ?? 0)
+    return [country, old ?? 0, next ?? 0, name('appears'), name('disappears')]
+  })
+  return [['country', 'plans before', 'plans after', 'appear', 'disappear'], ...rows]
+}
