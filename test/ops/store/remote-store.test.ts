@@ -319,7 +319,7 @@ describe('doctor', () => {
     expect({ code, stderr, checks: stdout.split('\n').map((line) => line.split(':')[0]) }).toEqual({
       code: 0,
       stderr: '',
-      checks: [...names.map((name) => `ok       ${name}`), ''],
+      checks: [...names.map((name) => `ok       ${name}`), 'warning  schedule', ''],
     })
     expect(stdout).toContain('ok       database: Read replication is on.\n')
   })
