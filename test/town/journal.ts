@@ -15,7 +15,7 @@ const maxShown = 45
 
 /** @param nowMs the true time. */
 export function createJournal(nowMs: () => number) {
-  let events: { text: string; subjects: readonly string[] }[] = []
+  let events: { text: string; subject: string; partner: string | undefined }[] = []
   const figures = new Map<string, number>()
   const state: { finding?: string } = {}
   return {
@@ -23,14 +23,21 @@ export function createJournal(nowMs: () => number) {
     /** The text about the broken rule. */
     state,
     count: (name: string) => void figures.set(name, (figures.get(name) ?? 0) + 1),
-    /** @param subjects partners, isolates, keys of KV, the catalog, or `world` for what concerns all. */
-    note(text: string, ...subjects: string[]): void {
-      events.push({ text: `  ${formatMoment(nowMs())}  ${text}`, subjects })
+    /**
+     * @param subject a partner, an isolate, a key of KV, the catalog, or `world` for what concerns all.
+     * @param partner whose it is: a finding about another one leaves it out.
+     */
+    note(text: string, subject: string, partner?: string): void {
+      events.push({ text: `  ${formatMoment(nowMs())}  ${text}`, subject, partner })
       if (events.length > maxEvents) events = events.slice(-maxEvents / 2)
     },
-    /** A rule is broken: the town stops. */
+    /** A rule is broken: the town stops. @param subjects what it concerns, its partner first. */
     report(rule: string, facts: string, ...subjects: string[]): void {
-      const about = events.filter((event) => ['world', ...subjects].some((subject) => event.subjects.includes(subject)))
+      const isOfOther = (partner = '') =>
+        subjects[0]?.startsWith('partner-') && partner !== '' && partner !== subjects[0]
+      const about = events.filter(
+        ({ subject, partner }) => ['world', ...subjects].includes(subject) && !isOfOther(partner),
+      )
       const before = about.slice(-maxShown).map(({ text }) => text)
       state.finding ??= [`BROKEN at ${formatMoment(nowMs())}: ${rule}`, facts, 'Before:', ...before].join('\n')
     },

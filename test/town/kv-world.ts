@@ -1,6 +1,7 @@
 // KV: a location remembers for a minute what it read, also that there was nothing; lists are late; a key takes one write a second.
 import { createRandom } from './random.ts'
 import type { Town } from './journal.ts'
+import type { Place } from './clock.ts'
 import { minuteMs, secondMs, type Path, type Weather } from './weather.ts'
 
 interface Entry {
@@ -26,7 +27,9 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
   const random = createRandom(`${seed} kv`)
   const stored = new Map<string, Known[]>()
   const cached = new Map<string, Known>()
-  let onWrite = (_key: string, _metadata: Entry['metadata'] | undefined, _path: Path): void => {}
+  /** By the place of a request, the moment of KV that it was last shown under a key. */
+  const shown = new WeakMap<Place, Map<string, number>>()
+  let onWrite = (_key: string, _metadata: Entry['metadata'] | undefined, _path: Path, _shownMs: number): void => {}
 
   function read(key: string, atMs: number): Entry | undefined {
     const entry = stored.get(key)?.findLast((known) => known.atMs <= atMs)?.entry
@@ -40,7 +43,14 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
     stored.set(key, [...known.slice(-5), written])
     // The location that writes knows it at once, as a rule.
     if (random.chance(0.7)) cached.set(`${path} ${key}`, written)
-    onWrite(key, entry?.metadata, path)
+    onWrite(key, entry?.metadata, path, shownHere().get(key) ?? -Infinity)
+  }
+
+  function shownHere(): Map<string, number> {
+    const place = clock.here()
+    const known = (place && shown.get(place)) ?? new Map<string, number>()
+    if (place) shown.set(place, known)
+    return known
   }
 
   async function call<T>({ path, onFailure }: KvCaller, run: () => T): Promise<T> {
@@ -71,6 +81,7 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
           const before = cached.get(place)
           const known = before && nowMs - before.atMs < minuteMs ? before : { atMs: nowMs, entry: read(key, nowMs) }
           cached.set(place, known)
+          shownHere().set(key, known.atMs)
           const { value, metadata = null } = known.entry ?? {}
           return { value: value ? Uint8Array.from(value).buffer : null, metadata }
         })
@@ -81,7 +92,7 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
       ) => call(caller, () => write(caller.path, key, createEntry(value, metadata, expirationTtl)))
       return { getWithMetadata, put } as never
     },
-    /** @param listen hears of each write, with undefined for a deletion. */
+    /** @param listen hears of each write, with undefined for a deletion, and of the moment of KV that the writer was shown before. */
     watch: (listen: typeof onWrite) => void (onWrite = listen),
     /** As Cloudflare's API. */
     list: (caller: KvCaller, prefix: string) =>

@@ -120,7 +120,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   }
 
   const listPlanIds = (publicationId: number) =>
-    d1.query<[number]>('select plan_id from plan_versions where publication_id = ?', publicationId).flat()
+    d1.query<[number]>(`select plan_id from plan_versions natural join ${ofBase} where id = ?`, publicationId).flat()
 
   /** What a publication must change, from the value that it expects. */
   function listEdits({ edits = [], undoes }: Command, publicationId: number, base: number) {
@@ -152,7 +152,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   function compareCatalog(wanted: Plans, report: (rule: string, facts: string) => void): Plans {
     const rows = d1.query<[number, string, string]>(`
       select plan_id, document, viewable_in from (
-        select plan_id, document, viewable_in, max(revision) from plan_versions join publications on id = publication_id
+        select plan_id, document, viewable_in, max(revision) from plan_versions natural join ${ofBase}
         where revision is not null group by plan_id)
       where document is not null order by plan_id`)
     const stored = new Map<number, CatalogPlan>()
@@ -279,6 +279,9 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
 export function computeEtag(body: string | Uint8Array): string {
   return `"${createHash('sha256').update(body).digest().subarray(0, 16).toString('base64url')}"`
 }
+
+/** Of the plans of a publication, those of its base count. */
+const ofBase = '(select id, id as publication_id, base_revision, revision from publications)'
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
 

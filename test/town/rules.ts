@@ -6,7 +6,7 @@ import type { D1World } from './d1-world.ts'
 import { formatMoment, type Town } from './journal.ts'
 import type { KvWorld } from './kv-world.ts'
 import { computeEtag, type Account, type PartnerState, type TownRecord } from './record.ts'
-import { tinyBytes, type Answer, type Service } from './service.ts'
+import { aheadMs, behindMs, tinyBytes, type Answer, type Service } from './service.ts'
 import { hourMs, minuteMs, secondMs, type Weather } from './weather.ts'
 
 /** A secret that an operator's command made. */
@@ -45,25 +45,26 @@ const pauseMs = 23 * secondMs
 /** Others take over the work of a cancelled request when it is 11 s old. */
 const cancelledMs = 12 * secondMs
 const markedMs = 3 * minuteMs
-/** How far the clocks of isolates are behind the true time, and ahead of it, at most. */
-const [behindMs, aheadMs] = [minuteMs, 4 * secondMs]
 const maxListBytes = 24 * 1024 * 1024
 
 export function createRules({ clock, weather, d1, kv, service, record, journal }: World) {
   /** What became of the marks of each partner in KV. An isolate may overwrite one that KV does not show it yet. */
-  const marks = new Map<string, { atMs: number; endedAtMs: number; change: 'made' | 'lifted' | 'overwritten' }[]>()
+  const marks = new Map<string, { atMs: number; endedAtMs: number; change: 'made' | 'overwritten' }[]>()
   const keyOf = ({ clientId }: Account) => `partner:v3:${clientId}`
 
-  kv.watch((key, metadata = {}, path) => {
+  kv.watch((key, metadata = {}, path, shownMs) => {
     if (!key.startsWith('partner:')) return
     const [endedAtMs, checkedAtMs] = [Number(metadata['endedAtMs'] ?? 0), Number(metadata['checkedAtMs'] ?? 0)]
     const entry = checkedAtMs > 0 ? `a copy of ${formatMoment(checkedAtMs)}` : `a mark of ${formatMoment(endedAtMs)}`
     journal.note(`${path} writes ${endedAtMs + checkedAtMs > 0 ? entry : 'nothing'} to KV's ${key}`, key)
     const changes = marks.get(key) ?? []
-    const before = changes.at(-1)?.endedAtMs ?? 0
-    const isLifted = clock.here()?.command === 'resume' && endedAtMs < before
-    const isOverwritten = path !== 'api' && checkedAtMs < before + minuteMs
-    const change = isLifted ? 'lifted' : isOverwritten ? 'overwritten' : endedAtMs > 0 ? 'made' : undefined
+    const mark = changes.at(-1)
+    const isOverwritten = path !== 'api' && checkedAtMs < (mark?.endedAtMs ?? 0) + minuteMs
+    if (isOverwritten && mark && shownMs >= mark.atMs) {
+      const facts = `${path} was shown ${key} as of ${formatMoment(shownMs)}, and writes ${entry}`
+      journal.report('no copy replaces a mark that its isolate was shown', facts, key)
+    }
+    const change = isOverwritten ? 'overwritten' : path === 'api' ? 'made' : undefined
     if (change) marks.set(key, [...changes, { atMs: clock.nowMs(), endedAtMs, change }])
   })
 
@@ -99,9 +100,19 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const mark = changes.find(({ change, endedAtMs }) => change === 'made' && endedAtMs >= ended.fromMs)
     const isExcepted =
       isolate.kvFailedAtMs >= fromMs - markedMs ||
-      weather.maxLagSince(ended.fromMs - minuteMs) > 55 * secondMs ||
-      changes.some(({ change }) => change === 'overwritten' || (change === 'lifted' && ended.kind === 'suspend'))
-    return !isExcepted && mark !== undefined && fromMs > mark.atMs + markedMs + aheadMs + 2 * secondMs
+      weather.maxLagSince(ended.fromMs - minuteMs) > minuteMs - aheadMs ||
+      changes.some(({ change }) => change === 'overwritten')
+    const stepMs = isolate.steppedAtMs > ended.fromMs - markedMs ? behindMs + aheadMs : 0
+    return !isExcepted && mark !== undefined && fromMs > mark.atMs + markedMs + stepMs + secondMs
+  }
+
+  /** Whether a mark has stood in KV for minutes, and D1 has told the isolate nothing since. */
+  function isMarked({ isolate, fromMs }: Answer, account: Account) {
+    const stepMs = isolate.steppedAtMs > fromMs - 2 * markedMs ? behindMs + aheadMs : 0
+    const [mark = 0, now = 0] = [fromMs - markedMs - stepMs - secondMs, fromMs].map((atMs) =>
+      Number(kv.read(keyOf(account), atMs)?.metadata['endedAtMs'] ?? 0),
+    )
+    return mark > 0 && now >= mark && isolate.d1AnsweredAtMs < mark && isolate.kvFailedAtMs < fromMs - markedMs - stepMs
   }
 
   /** Whether an isolate must have what answers a question in an outage, in memory or in KV. */
@@ -116,7 +127,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     // A location sees another entry a minute later, and an isolate keeps what it read for a minute.
     const [beforeMs, keys] = [fromMs - 2 * minuteMs - secondMs, [keyOf(account), ...lists]]
     const hasKv = isolate.kvFailedAtMs < beforeMs && keys.every((key) => isInKv(key, beforeMs) && isInKv(key, fromMs))
-    return hasKv || (!isolate.isTiny && isUsable(isolate.answered.get(question) ?? 0))
+    // Without an entry, no command could end access.
+    const hasEntry = [beforeMs, fromMs].every((atMs) => kv.read(keyOf(account), atMs) !== undefined)
+    return hasKv || (!isolate.isTiny && hasEntry && isUsable(isolate.answered.get(question) ?? 0))
   }
 
   /** Notes an answer, and checks its duration. @returns reports a broken rule about it. */
@@ -124,7 +137,7 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const { isolate, status, headers, fromMs, toMs } = answer
     const cache = headers.get('Cache-Status') ?? readError(answer)
     const text = `${isolate.name} ${status} ${cache}, in ${Math.round(toMs - fromMs)} ms: ${account.shortName} ${what}`
-    journal.note(text, isolate.name)
+    journal.note(text, isolate.name, account.shortName)
     journal.count(`${what.slice(0, 4)} ${status}${isOld ? ' while D1 may fail' : ''}`)
     const report: Report = (rule, facts = '') => {
       const states = account.states.slice(-4).map((state) => `${state.kind} at ${formatMoment(state.fromMs)}`)
@@ -155,15 +168,15 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const isCertain = isLive(fromMs, toMs + aheadMs, true)
     const startMs = isOld ? findStart(answer, true) : fromMs
     if (status === 200 && secret) {
-      if (!isLive(startMs, fromMs - behindMs, false)) report('an ended secret signs in no more')
+      if (!isLive(startMs, fromMs - (isOld ? behindMs : 0), false)) report('an ended secret signs in no more')
+      if (isMarked(answer, account)) report('a mark ends access while D1 fails')
       if (!isOld) isolate.answered.set(question, toMs)
       else if (isLongEnded(answer, account, (state) => findEnd(state, secret) === -Infinity))
         report('ended access ends while D1 fails')
       const { access_token: text, expires_in: seconds } = readJson(body) as { access_token: string; expires_in: number }
       return { text, secret, account, fromMs, toMs, expiresAtMs: fromMs + seconds * secondMs, isFromCopy: isOld }
     }
-    const isSuspended = isOld && listStates(account, startMs, toMs).some((state) => state.isSuspended)
-    if (status === 401 && isCertain && !isSuspended) report('no needless 401')
+    if (status === 401 && isCertain) report('no needless 401')
     const isKnownDenied = denied.some((key) => key.startsWith('known:'))
     if (status === 429 && (denied.length === 0 || (isCertain && isKnown && !isKnownDenied))) report('no needless 429')
     if (status === 503 && (!isOld || (isCertain && mustHaveCopy(answer, question, account)))) report('no needless 503')
@@ -179,16 +192,23 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const report = note(answer, account, `lists ${shortName}/plans${query} with a token ${source}`, isOld)
     const states = listStates(account, findStart(answer, isOld), toMs)
     const verdicts = states.map((state) => judge(state, token))
-    const isCertain = verdicts.every(({ isAccepted }) => isAccepted) && expiresAtMs > toMs + behindMs
+    const isUnexpired = expiresAtMs > toMs + behindMs + aheadMs + secondMs
+    const isCertain = verdicts.every(({ isAccepted }) => isAccepted) && isUnexpired
+    // Copies of a suspension refuse nobody.
+    const isOfRestore = isOld && d1.restoredAtMs() > fromMs - outageMs
+    const latest = listStates(account, findStart(answer, isOfRestore), toMs)
+    const isCertainNow = latest.every((state) => judge(state, token).isAccepted) && isUnexpired
     const question = `list ${account.shortName} ${query}`
     if (status === 200 || status === 304) {
       const etag = headers.get('ETag') ?? ''
       if (verdicts.every(({ isRefused }) => isRefused)) report('an ended token lists no more')
-      if (expiresAtMs < fromMs - behindMs - aheadMs) report('an expired token lists no more')
+      const issuedInMs = token.toMs - token.fromMs
+      if (expiresAtMs + issuedInMs + aheadMs + behindMs + secondMs < fromMs) report('an expired token lists no more')
       if (shortName !== account.shortName) report('a partner lists only as itself')
       const hasReturned = (isolate.refused.get(token.text) ?? 0) > (account.states.at(-1)?.fromMs ?? 0)
       if (hasReturned && !isOld) report('a token that an isolate has refused lists no more')
       if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
+      if (isMarked(answer, account)) report('a mark ends access while D1 fails')
       if (!isOld) isolate.answered.set(question, toMs)
       else if (isLongEnded(answer, account, (state) => judge(state, token).isRefused === true))
         report('ended access ends while D1 fails')
@@ -205,7 +225,7 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     // Not because the isolate doesn't know yet that access was given back.
     const isRefused = verdicts.at(-1)?.isRefused && error === 'invalid_token' && !mayLackKey && !isOld
     if (isRefused) isolate.refused.set(token.text, toMs)
-    if (status === 401 && isCertain && !mayLackKey) report('no needless 401')
+    if (status === 401 && isCertainNow && !mayLackKey) report('no needless 401')
     if (status === 403 && shortName === account.shortName) report('no needless 403')
     const lists = states.map(({ country }) => getPlanListKey(country, filter))
     const isNeedless = !mayBeFull || (isCertain && mustHaveCopy(answer, question, account, lists))

@@ -27,6 +27,7 @@ export interface Isolate {
   clock: { skewMs: number }
   /** The latest moments at which that happened to it. */
   d1FailedAtMs: number
+  d1AnsweredAtMs: number
   kvFailedAtMs: number
   cancelledAtMs: number
   steppedAtMs: number
@@ -52,8 +53,17 @@ interface RequestPlace extends Place {
 
 /** Nothing has happened to an isolate. */
 const never = -Infinity
-const times = { d1FailedAtMs: never, kvFailedAtMs: never, cancelledAtMs: never, steppedAtMs: never }
+const times = {
+  d1FailedAtMs: never,
+  d1AnsweredAtMs: never,
+  kvFailedAtMs: never,
+  cancelledAtMs: never,
+  steppedAtMs: never,
+}
 const unmarked = { ...times, seenVersion: 0, openRequests: 0 }
+
+/** How far the clock of an isolate is behind the true time, and ahead of it, at most: the service stands a minute of both together. */
+export const [behindMs, aheadMs] = [30 * secondMs, 29 * secondMs]
 
 const limits = { AUTH_ADDRESS_RATE_LIMIT: 100, AUTH_RATE_LIMIT: 300 }
 /** Cloudflare ends what a request still does this long after its response. */
@@ -91,8 +101,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     const path = locations[location] ?? 'london'
     const isTiny = random.chance(0.15)
     const { app, maps } = startApp(isTiny)
-    // Ahead by less than 4 s: a lockdown allows for that.
-    const skewMs = random.pick([random.between(-300, 300), random.between(-20_000, 0), random.between(0, 25_000)])
+    const skewMs = random.pick([random.between(-300, 300), random.between(-behindMs, aheadMs)])
     const isolate: Isolate = {
       ...unmarked,
       name: `${path}-${++born}`,
@@ -106,7 +115,10 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
       fetch: async (request, context) => app.fetch(request, env, context),
     }
     const onFailure = () => void (isolate.d1FailedAtMs = clock.nowMs())
-    const onAnswer = (version: number) => void (isolate.seenVersion = Math.max(isolate.seenVersion, version))
+    const onAnswer = (version: number) => {
+      isolate.d1AnsweredAtMs = clock.nowMs()
+      isolate.seenVersion = Math.max(isolate.seenVersion, version)
+    }
     const env = {
       ...state.secrets,
       PBKDF2_ITERATIONS: 1,
@@ -205,7 +217,8 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
       const { clock: own, name } = isolate
       if (random.chance(0.6)) replace(isolate)
       else {
-        own.skewMs = random.pick([own.skewMs - random.between(500, 25_000), random.between(-2000, 3900)])
+        const back = Math.max(-behindMs, own.skewMs - random.between(500, 25_000))
+        own.skewMs = random.pick([back, random.between(-behindMs, aheadMs)])
         isolate.steppedAtMs = clock.nowMs()
         journal.note(`the clock of ${name} steps, and is ${Math.round(own.skewMs)} ms ahead`, name)
       }

@@ -164,18 +164,18 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
     /**
      * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
-     * In a pause, a young check, without waiting for KV. An older check counts only while KV has an entry: others' requests confirm
+     * In a pause, a young check, without waiting for KV. Otherwise a check counts only while KV has an entry: others' requests confirm
      * a check for ever, and without an entry, no command could end its access. "Suspended" decides nothing, because the suspension
      * may have ended since: a program stops at a 401.
      */
     readOld: async (context: CacheContext, clientId: string, isPaused: boolean) => {
       const check = clients.get(clientId)?.check
-      const isYoung = check && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs
-      if (isYoung && isPaused && !check.partner?.isSuspended) return check
+      const isYoung = computeAgeMs(check?.checkedAtMs ?? 0, context.nowMs) <= staleWhileRevalidateMs
+      if (isYoung && isPaused && !check?.partner?.isSuspended) return check
       const { copy, endedAtMs, hasEntry } = await readStored(context, clientId)
       const isUsable = (old: ClientCheck | PartnerCopy | undefined) =>
         old && computeAsOfMs(old.checkedAtMs) >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
-      const held = (isYoung || hasEntry) && isUsable(check) ? check : undefined
+      const held = hasEntry && isUsable(check) ? check : undefined
       const stored = isUsable(copy) ? copy : undefined
       const newer = held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
       return newer?.partner?.isSuspended ? undefined : newer

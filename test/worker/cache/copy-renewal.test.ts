@@ -135,6 +135,30 @@ test('a slow write of an old copy does not outlast the lockdown that came meanwh
   expect((await open()).partner?.tokensValidFrom).toBe(5)
 })
 
+test.each([false, true])(
+  'a late renewal does not replace a newer copy of another isolate, D1 failing: %s',
+  async (isDown) => {
+    const { promise: isWritten, resolve } = Promise.withResolvers<void>()
+    const kv = {
+      ...env.CATALOG_CACHE,
+      getWithMetadata: async (key: string, type: 'arrayBuffer') => {
+        if (key === getPartnerKey(client.id)) await isWritten
+        return env.CATALOG_CACHE.getWithMetadata(key, type)
+      },
+      put: (...args: Parameters<KVNamespace['put']>) => env.CATALOG_CACHE.put(...args),
+    } as never
+    const late: Promise<unknown>[] = []
+    await open({ kv, waitUntil: (promise) => void late.push(promise) })
+    startNewIsolate()
+    changePartner({ tokensValidFrom: 5 })
+    await request(second)
+    db.isDown = isDown
+    resolve()
+    await Promise.all(late)
+    expect(await readCopyOf(client.id)).toMatchObject({ value: { tokensValidFrom: 5 } })
+  },
+)
+
 test('a renewal that was cancelled is made again after half a minute', async () => {
   clock.nowMs = start
   const cancelled = makeContext({
