@@ -1,5 +1,4 @@
 // What the Worker answers after the commands for a leak.
-import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Credentials } from '../../src/ops/core/partners/partner-accounts.ts'
@@ -8,11 +7,13 @@ import { breakD1 } from './support/broken-bindings.ts'
 import { startNewIsolate } from './support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
 import { createChanges } from '../ops/support/partner-changes.ts'
+import { emptyDatabase } from '../ops/support/test-database.ts'
 import { openBindingStore, withoutDatabase } from '../ops/support/binding-store.ts'
 
 beforeEach(async () => {
-  await reset()
-  await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+  await emptyDatabase(env)
+  for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
+  startNewIsolate()
 })
 afterEach(() => {
   warnings.splice(0)

@@ -62,10 +62,10 @@ test('JSON keeps its value', () => {
   )
 })
 
-test('an export of a million lines is written', () => {
+test('an export of 200,000 lines is written', () => {
   let length = 0
   const stream = { write: (text: string) => (length += text.length) }
   const io = escapeOutput({ stdin: readNothing(), stdout: stream, stderr: stream })
-  io.stdout.writePieces(paintLines('{\n'.repeat(1_000_000)))
-  expect(length).toBe(2_000_000)
+  io.stdout.writePieces(paintLines('{\n'.repeat(200_000)))
+  expect(length).toBe(400_000)
 })

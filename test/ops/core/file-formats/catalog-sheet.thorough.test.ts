@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
 import { encodeCell, showCell, UnusableCell, type Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
 import { listColumns } from '../../../../src/ops/core/file-formats/plan-columns.ts'
@@ -8,7 +8,6 @@ import { printDefects } from '../../../support/print-defects.ts'
 
 const typed = { isUntyped: false }
 const origin = { catalog: '0123456789abcdef', revision: 7 }
-const numRuns = Math.min(inject('propertyRuns'), 2000)
 
 /** The sheet of plans, with some cells replaced: by row from 1, as a spreadsheet counts, and by column name. */
 function makeSheet(plans = [makePlan()], cells: Record<number, Record<string, Cell>> = {}) {
@@ -40,7 +39,6 @@ test.each([true, false])(
           ...source,
         })
       }),
-      { numRuns },
     )
   },
 )
@@ -53,7 +51,6 @@ test('no cell of an untyped sheet is a formula, or anything else that a spreadsh
       const texts = rows.slice(1).map((row) => row.filter((_, index) => columns[index]?.kind === 'text'))
       expect(texts.flat().filter((text) => /^[=+\-@\t\r]/.test(showCell(text)))).toEqual([])
     }),
-    { numRuns },
   )
 })
 
