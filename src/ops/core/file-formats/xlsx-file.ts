@@ -9,7 +9,7 @@ import { maxFileBytes } from '../../store/read-input.ts'
 
 const widthInCharacters = 20
 const maxFittedWidth = 80
-const red = { font: { color: { rgb: 'C00000' } } }
+const red = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
 const lessThan = 0x3c
 
 export interface WrittenSheet extends Pick<Sheet, 'rows'> {

@@ -95,6 +95,7 @@ export async function replaceSecrets(
     find: () => findRecordedPartner(store, name),
     change: (found) => makeSecretChange(store, found, replacement, attribution),
   })
+  await deleteLeftovers(store.db).catch(() => {})
   const { credentials, changedAt, tokensValidFrom } = made
   const kept = kind === 'replace-newest' ? (before.secrets[0]?.expiresAt ?? null) : null
   return {
