@@ -18,47 +18,47 @@ export class RateLimitError extends Error {
 export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'>
 
 /**
- * Counts an attempt, whether or not the client exists. A limit that is not bound, fails or hangs allows the request and
- * logs `rate_limiter_failed`.
+ * Counts an attempt, whether or not the client exists.
  * @param network see getNetwork
- * @returns whether both limits allow the attempt
+ * @throws RateLimitError
  */
 export async function countAttempt(
   limits: RateLimits,
   network: string,
   clientId: string,
   warn: LogWarning,
-): Promise<boolean> {
+): Promise<void> {
   // The network comes first: once it is over its limit, its attempts no longer count against the client.
-  return (
-    (await isAllowed(limits, 'AUTH_ADDRESS_RATE_LIMIT', network, warn)) &&
-    (await isAllowed(limits, 'AUTH_RATE_LIMIT', `unknown:${clientId}`, warn))
-  )
+  await count(limits, 'AUTH_ADDRESS_RATE_LIMIT', network, warn)
+  await count(limits, 'AUTH_RATE_LIMIT', `unknown:${clientId}`, warn)
 }
 
 /**
  * Counts a sign-in with credentials that this isolate has verified. Strangers who know only the client ID count under another
  * key, so they can't use up this limit. All keys have a prefix, or a stranger could send `known:…` as the client ID.
+ * @throws RateLimitError
  */
-export function countKnownClient(limits: RateLimits, clientId: string, warn: LogWarning): Promise<boolean> {
-  return isAllowed(limits, 'AUTH_RATE_LIMIT', `known:${clientId}`, warn)
+export function countKnownClient(limits: RateLimits, clientId: string, warn: LogWarning): Promise<void> {
+  return count(limits, 'AUTH_RATE_LIMIT', `known:${clientId}`, warn)
 }
 
 /**
  * Counts a filtered list that a client's request is about to load from D1.
  * @throws RateLimitError
  */
-export async function countLoad(limits: RateLimits, clientId: string, warn: LogWarning): Promise<void> {
-  if (!(await isAllowed(limits, 'AUTH_RATE_LIMIT', `load:${clientId}`, warn))) throw new RateLimitError()
+export function countLoad(limits: RateLimits, clientId: string, warn: LogWarning): Promise<void> {
+  return count(limits, 'AUTH_RATE_LIMIT', `load:${clientId}`, warn)
 }
 
-async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<boolean> {
+/** A limit that is not bound, fails or hangs allows the request and logs `rate_limiter_failed`. */
+async function count(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
+  let isAllowed = true
   try {
-    return (await withDeadline(limits[name].limit({ key }), rateLimitDeadlineMs, name)).success
+    isAllowed = (await withDeadline(limits[name].limit({ key }), rateLimitDeadlineMs, name)).success
   } catch (error) {
     warn({ event: 'rate_limiter_failed', reason: describeError(error) })
-    return true
   }
+  if (!isAllowed) throw new RateLimitError()
 }
 
 /** The address of requests that a Worker sends to another zone, whoever wrote it. */

@@ -13,7 +13,6 @@ type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
 /** `partner` is given if the client ID exists and was looked up. */
 export type ClientAuthentication =
   | ({ kind: 'authenticated'; partner: PartnerAccess } & Pick<SignIn, 'nowSeconds' | 'asOfSeconds'>)
-  | { kind: 'rate_limited'; partner?: PartnerAccess | undefined }
   | { kind: 'refused'; reason: ClientRefusal; partner: PartnerAccess | undefined }
 
 interface Dependencies {
@@ -29,6 +28,7 @@ interface Dependencies {
  * cost no derivation and have a limit of their own, unless the secret was replaced: then they count like any others after D1
  * was read. A refusal always costs two derivations, and in the seconds after a failure of D1 four, known client or not. So
  * does the 503 when no copy has the secret, because it may be a new one.
+ * @throws RateLimitError
  * @throws StorageError when D1 does not answer and the copy is not enough
  */
 export async function authenticateClient(
@@ -41,10 +41,9 @@ export async function authenticateClient(
   const { nowMs, warn } = context
   const known = await verifiedSecrets.recall(credentials, nowMs)
   /** Once for each request. */
-  let counted: Promise<boolean> | undefined
+  let counted: Promise<void> | undefined
   const countStranger = () => (counted ??= countAttempt(rateLimits, network, clientId, warn))
-  const isWithinLimits = known ? await countKnownClient(rateLimits, clientId, warn) : await countStranger()
-  if (!isWithinLimits) return { kind: 'rate_limited' }
+  await (known ? countKnownClient(rateLimits, clientId, warn) : countStranger())
 
   return openSignIn(context, clientId, decide, async (client) => {
     const decision = await decide(client)
@@ -61,7 +60,7 @@ export async function authenticateClient(
     }
     // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
     if (!isOld) known?.forget()
-    if (!(await countStranger())) return { kind: 'rate_limited', partner }
+    await countStranger()
 
     const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     if (partner && matchingHash !== undefined) {

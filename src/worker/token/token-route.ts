@@ -7,7 +7,7 @@ import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
 import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
 import { createCacheContext } from '../cache/cache-context.ts'
-import { getNetwork, RateLimitError } from '../rate-limit.ts'
+import { getNetwork } from '../rate-limit.ts'
 import { authenticateClient } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
@@ -33,7 +33,6 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
           context,
         )
         if (client.partner) c.set('partner', { shortName: client.partner.shortName })
-        if (client.kind === 'rate_limited') throw new RateLimitError()
         if (client.kind === 'refused') {
           const headers = { 'WWW-Authenticate': 'Basic realm="partners", charset="UTF-8"' }
           throw new ApiError('invalid_client', { reason: client.reason, headers })
