@@ -5,6 +5,8 @@
 export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
   const entries = new Map<string, Value>()
   let size = 0
+  /** Reading it again moves nothing: most requests of an isolate read what the one before has read. */
+  let newestKey: string | undefined
 
   function remove(key: string): void {
     const value = entries.get(key)
@@ -16,9 +18,10 @@ export function createBoundedMap<Value>(maxSize: number, measure: (key: string, 
   return {
     get: (key: string) => {
       const value = entries.get(key)
-      if (value === undefined) return undefined
+      if (value === undefined || key === newestKey) return value
       entries.delete(key)
       entries.set(key, value)
+      newestKey = key
       return value
     },
     set: (key: string, value: Value) => {
@@ -26,6 +29,7 @@ export function createBoundedMap<Value>(maxSize: number, measure: (key: string, 
       const added = measure(key, value)
       if (added > maxSize) return
       entries.set(key, value)
+      newestKey = key
       size += added
       for (const oldestKey of entries.keys()) {
         if (size <= maxSize) return

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createBoundedMap } from '../../src/worker/bounded-map.ts'
 
@@ -22,4 +23,22 @@ test('does not hold an entry that is larger than its size, and evicts nothing fo
   map.set('small', 'x')
   map.set('huge', 'x'.repeat(11))
   expect(['small', 'huge'].filter(map.get)).toEqual(['small'])
+})
+
+test('keeps the entries that were used last, in any order of calls', () => {
+  const call = fc.tuple(fc.constantFrom('get', 'set', 'delete'), fc.constantFrom('a', 'b', 'c', 'd', 'e'))
+  fc.assert(
+    fc.property(fc.array(call), (calls) => {
+      const map = createBoundedMap<string>(3)
+      let used: string[] = []
+      for (const [kind, key] of calls) {
+        if (kind === 'set') map.set(key, key)
+        else if (kind === 'delete') map.delete(key)
+        else expect(map.get(key)).toBe(used.includes(key) ? key : undefined)
+        const isHeld = kind === 'set' || (kind === 'get' && used.includes(key))
+        used = [...used.filter((other) => other !== key), ...(isHeld ? [key] : [])].slice(-3)
+      }
+      expect([...map.values()].toSorted()).toEqual(used.toSorted())
+    }),
+  )
 })
