@@ -85,12 +85,12 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
       const old = await checks.readOld(context, clientId, isPaused)
       // Asks D1 if only the list is missing, unless it failed for this request.
-      return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
+      return old && (!isPaused || (await ensureOldList(old))) ? createEntry(old, failure) : undefined
     }
 
     /** A request that gets no list needs no copy of one. */
-    async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
-      return !partner || !filter || lists.hasOld(nameList(context, partner.country, filter))
+    async function ensureOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
+      return !partner || !filter || lists.ensureOld(nameList(context, partner.country, filter))
     }
 
     /** Reloads the list that was served, too, if the renewed check shows that it is outdated. */

@@ -144,8 +144,8 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     /** Whether memory holds these bytes. */
     isHeld: (body: Uint8Array) => [...lists.values()].some((list) => list.body === body),
 
-    /** Whether memory or KV has a list for an outage. */
-    hasOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),
+    /** Gets KV's copy into memory, if that has no list. @returns whether there is one for an outage */
+    ensureOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),
 
     /** Gets KV's copy into memory, if that has no list. */
     prefetch: (name: ListName) => (lists.get(name.key) ? undefined : readCopy(name)),

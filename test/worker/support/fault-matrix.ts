@@ -185,11 +185,12 @@ export function testFaults(cases: readonly FaultCase[]): void {
         retryAfter: isAnswered ? undefined : '5',
         answer: isAnswered ? (isFromD1 ? 'after' : 'before') : 'unavailable',
       })
-      // D1 is asked for the check, and at the same time KV for a list that memory lacks. Then D1 is asked for the list. If
-      // D1 fails, KV is asked for the partner.
+      // D1 is asked for the check, and at the same time KV for a list that memory lacks, or afterwards if memory's is too old. Then
+      // D1 is asked for the list. If D1 fails, KV is asked for the partner.
       const kvMs = kv.name === 'hanging' ? 2 * secondMs : 0
       const d1Ms = Math.min(d1.answersAfterMs, 5 * secondMs)
-      const upMs = (isInMemory ? d1Ms : Math.max(d1Ms, kvMs)) + d1Ms
+      const heldMs = d1Ms + (ageMs !== undefined && ageMs > maxAgeMs ? kvMs : 0)
+      const upMs = (isInMemory ? heldMs : Math.max(d1Ms, kvMs)) + d1Ms
       const maxMs = isFresh ? 0 : d1.isUp ? upMs : d1Ms + kvMs
       expect(tookMs).toBeLessThanOrEqual(maxMs + 10)
 
