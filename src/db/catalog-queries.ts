@@ -106,7 +106,7 @@ export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly 
 
 export type PlanSummary = Pick<
   CatalogPlan,
-  'id' | 'identifier' | 'fundType' | 'currency' | 'isInvestable' | 'viewableIn'
+  'id' | 'identifier' | 'name' | 'fundType' | 'currency' | 'isInvestable' | 'viewableIn'
 >
 
 /** A summary has about 150 bytes. */
@@ -130,6 +130,7 @@ export function selectSummaries(
         .select({
           id: planId,
           identifier: sql<string>`${document} ->> '$.identifier'`,
+          name: sql<string>`${document} ->> '$.name'`,
           fundType: sql<string>`${document} ->> '$.fundType'`,
           currency: sql<string>`${document} ->> '$.currency'`,
           isInvestable: sql`${document} ->> '$.isInvestable'`.mapWith(Boolean),

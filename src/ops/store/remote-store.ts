@@ -17,7 +17,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   if (!databaseId || !namespaceId) {
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
     throw new UserError(
-      `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. See "The first deploy" in src/worker/DEPLOY.md.`,
+      `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]: a line that begins with # does not count. See "The first deploy" in src/worker/DEPLOY.md.`,
     )
   }
   const db = createOperatorDatabase(async ({ sql, params }, method) => {

@@ -111,7 +111,7 @@ describe('a failure is one line that names the fix', () => {
     ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production.'],
     [
       'production',
-      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. See "The first deploy" in src/worker/DEPLOY.md.',
+      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]: a line that begins with # does not count. See "The first deploy" in src/worker/DEPLOY.md.',
     ],
   ])('--env %s', async (env, message) => {
     await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))

@@ -130,9 +130,9 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
   expect(await selectSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
-  const { id, identifier, fundType, currency, isInvestable, viewableIn } = makePlan({ id: 1 })
-  const summaries = [{ id, identifier, fundType, currency, isInvestable, viewableIn }]
-  expect(await selectSummaries(db, { country: 'KE' })).toEqual(summaries)
+  const { id, identifier, fundType, currency, isInvestable, viewableIn, ...others } = makePlan({ id: 1 })
+  const summaries = [{ id, identifier, name: others.name, fundType, currency, isInvestable, viewableIn }]
+  expect(await selectSummaries(db, { country: 'KE' })).toEqual([{ ...summaries[0], name: 'Mine' }])
   expect(await selectSummaries(db, { revision: first })).toEqual(summaries)
   expect(await selectSummaries(db, { country: 'UG' })).toEqual([])
   expect(await selectCatalogAt(db, first)).toEqual([makePlan({ id: 1 })])

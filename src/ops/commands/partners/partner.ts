@@ -211,7 +211,11 @@ export const partner = {
     help: 'end a suspension',
     example: 'partner resume acme',
     ...change,
-    run: async ({ shortName }, run) => (await changeAndReport(run, shortName, { kind: 'resume' })).output,
+    asks: true,
+    async run({ shortName }, run) {
+      await run.confirm(`${shortName} will get tokens and lists again.`)
+      return (await changeAndReport(run, shortName, { kind: 'resume' })).output
+    },
   }),
 
   set: verb({

@@ -198,8 +198,8 @@ function describeState({ plan: after, publication }: PlanResult): string {
   return `${identifier} ${verbs} viewable ${where}, and ${state}`
 }
 
-function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
-  return { identifier, fundType, currency, open: isInvestable, viewableIn }
+function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
+  return { identifier, name, fundType, currency, open: isInvestable, viewableIn }
 }
 
 function describePending({ publication, change }: PendingChange): string {

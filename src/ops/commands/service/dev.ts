@@ -10,7 +10,7 @@ import { verb } from '../frame/verb.ts'
 
 export const dev = verb({
   help: `Serve the API and the site on this machine, with a demo catalog and a demo partner.
-Other flags, such as --port and --var, are passed on to wrangler dev.`,
+Other flags are passed on to wrangler dev, such as --port, --var, and --log-level info, which shows each request.`,
   example: 'dev --port 9000 --persist-to /tmp/state',
   flags: {
     persistTo: { value: '<dir>', help: 'the local state folder: relative to the project' },
@@ -70,7 +70,10 @@ async function serve(args: readonly string[], origin: string, target: Target): P
   // Wrangler reads it.
   await ensureSigningKey()
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
-  const flags = ['dev', '--env', '', '--test-scheduled', ...args]
+  // Wrangler lists its bindings and offers a tunnel. Only its problems matter, unless somebody asks for more.
+  const isLevelGiven = args.some((word) => word.startsWith('--log-level'))
+  const quiet = ['--show-interactive-dev-session', 'false', ...(isLevelGiven ? [] : ['--log-level', 'warn'])]
+  const flags = ['dev', '--env', '', '--test-scheduled', ...quiet, ...args]
   const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
   const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
   let isStopped = false

@@ -52,7 +52,10 @@ export const watch = verb({
       return { data: rows, note: sql }
     }
     const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }
-    return toOutput(await watchService({ ...tools, variables, clock }))
+    const output = toOutput(await watchService({ ...tools, variables, clock }))
+    return output.findings === undefined
+      ? output
+      : { ...output, findings: `${output.findings} See src/worker/ONCALL.md.` }
   },
 })
 

@@ -1,4 +1,5 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
+import { describeStart } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { findTooMany, type CatalogFile } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
@@ -75,7 +76,8 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
   if (chosen === undefined) {
     const expected = 'a row with the names of the columns, one of them identifier'
     const first = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
-    const fix = first && `The first row is ${escapeLetters(abbreviate(first.map(showCell)))}.`
+    const shown = first && `The first row is ${escapeLetters(abbreviate(first.map(showCell)))}. `
+    const fix = `${shown ?? ''}For a file to fill: ${describeStart('catalog export --for figures --output figures.xlsx')}`
     return { defects: [{ place, expected, found: 'none', fix }] }
   }
   const { sheet, headerIndex } = chosen

@@ -96,7 +96,7 @@ export const alerts = {
       const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
       const partners = rows.filter((row) => !['', smokePartner].includes(String(row['partner']))).length
-      const message = `${recent} requests in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
+      const message = `${recent} ${recent === 1 ? 'request' : 'requests'} in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
       return partners === 0 ? warning(message) : ok(message)
     },
   },
