@@ -63,6 +63,12 @@ describe('while D1 fails', () => {
     await expect(open({ kv: undefined })).rejects.toThrow(StorageError)
   })
 
+  test('memory alone decides where KV is missing', async () => {
+    await request(0, {}, { kv: undefined })
+    db.isDown = true
+    expect((await request(hour, {}, { kv: undefined })).partner).toEqual(makePartner())
+  })
+
   test('KV’s copy of a partner decides if it is newer than memory’s check, also when KV fails later', async () => {
     await request(0)
     const here = isolate.openCatalog

@@ -86,7 +86,7 @@ export async function changeWithCopy<Made extends Recorded>(
       // Somebody who stops the command now has not seen the secret, and runs it again.
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
       // Also after an early mark: an isolate may have replaced it by a copy from before the change.
-      if (isChanged || isMarkedEarly || !(await hasNewestCopy(store, recorded))) {
+      if (isChanged || !(await hasNewestCopy(store, recorded))) {
         await markRecorded(store, warn, recorded, { kind, find })
       }
       return { before: before.partner, made }

@@ -349,13 +349,20 @@ describe('the cached copy of a partner', () => {
     }
     // A colleague's change comes first while this one hangs.
     const { db } = interruptedStore(async () => {
-      await isMarked.promise
       await set({ country: 'UG' })
+      await isMarked.promise
     })
-    await expect(suspendOn({ ...store, db, putKeys })).rejects.toThrow(/^Somebody else changed acme/)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const failure = suspendOn({ ...store, db, putKeys }).catch(String)
+      await vi.advanceTimersByTimeAsync(5000)
+      expect(await failure).toContain('Somebody else changed acme')
+    } finally {
+      vi.useRealTimers()
+    }
     expect(warnings).toEqual([`${ended} Waiting for the database …`])
     expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs: 0 })
-  }, 15_000)
+  })
 
   test('is not called unmarked when the database fails after the mark', async () => {
     const { clientId } = await create()
