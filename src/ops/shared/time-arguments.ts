@@ -34,6 +34,11 @@ export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
 }
 
+/** The time of a row of a table, in a column that names the zone: `time in Africa/Nairobi`. */
+export function toTimeColumn(unixSeconds: number): Record<string, string> {
+  return { [`time in ${readZone()}`]: formatWallClock(unixSeconds) }
+}
+
 /** @returns by how many seconds clocks of the zone are ahead of UTC. */
 function findOffset(unixSeconds: number): number {
   const minute = Math.floor(unixSeconds / 60) * 60

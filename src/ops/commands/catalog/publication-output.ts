@@ -2,7 +2,7 @@
 import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { listChanges } from '../../core/differences/plan-paths.ts'
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
-import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
+import { formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
 import {
   readNeedsApproval,
@@ -10,7 +10,7 @@ import {
   type Publication,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
+import { formatLocalTime, toTimeColumn } from '../../shared/time-arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 import type { Run } from '../frame/run.ts'
@@ -124,7 +124,7 @@ export function toLogRow(row: ForecastRow, change?: PlanDifference) {
   return {
     number,
     state: row.willConflict === null ? state : 'will conflict',
-    time: formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt),
+    ...toTimeColumn(row.decidedAt ?? row.dueAt ?? row.createdAt),
     by: nameActor(actor),
     approvedBy: approvedBy && nameActor(approvedBy),
     ...(change ? { change: describeChange(change) } : { plans }),

@@ -1,6 +1,6 @@
 // partner log and keys log: two views of one record.
 import { listEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
-import { formatIsoTime } from '../../shared/iso-time.ts'
+import { toTimeColumn } from '../../shared/time-arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { entryToJson } from './partner-output.ts'
 import { printLog, type LogOutput } from '../frame/log-output.ts'
@@ -24,10 +24,10 @@ export async function readLog(
 
 function toRow(entry: PartnerEntry | KeyEntry, shortName: string | undefined) {
   const { changedAt, kind, actor, note } = entry
-  const time = formatIsoTime(changedAt)
+  const time = toTimeColumn(changedAt)
   const by = note === null ? actor : `${actor}: ${note}`
-  if ('kid' in entry) return { time, key: entry.kid, change: kind.replace('keys-', ''), by }
-  return { time, ...(shortName === undefined && { partner: entry.shortName }), change: describeEntry(entry), by }
+  if ('kid' in entry) return { ...time, key: entry.kid, change: kind.replace('keys-', ''), by }
+  return { ...time, ...(shortName === undefined && { partner: entry.shortName }), change: describeEntry(entry), by }
 }
 
 /** `set country: KE → UG, contact` */

@@ -45,7 +45,8 @@ export function formatWelcome({ shortName, country, clientId }: Credentials, ori
 - How to call them: ${origin}`
   return `${sending}
 
-Your account ${shortName} lists the investment plans of ${country}.
+You can list the investment plans of ${country}.
+- Short name: ${shortName}
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
 }
 
