@@ -32,8 +32,8 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
   let fake: FakeCloudflare | undefined
   let folder: string | undefined
   const setVariables = () => {
-    // The pause before a retry is random: none in tests.
-    vi.spyOn(Math, 'random').mockReturnValue(0)
+    // Half of the pause before a retry is random: this number makes it 0.
+    vi.spyOn(Math, 'random').mockReturnValue(-1)
     vi.stubEnv('CLOUDFLARE_API_BASE_URL', fake?.url)
     vi.stubEnv('CLOUDFLARE_API_TOKEN', apiToken)
     vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', accountId)
