@@ -25,8 +25,8 @@ CREATE TABLE publications (
   command        TEXT    NOT NULL,
   note           TEXT,
   created_at     INTEGER NOT NULL,
-  -- The revision of the catalog that its plans were computed from: only its plan_versions with this base count. When others
-  -- changed its plans since, merged ones are written beside them, and publishing sets the base that those have.
+  -- The revision of the catalog that its plans were computed from. Only versions with the same base_revision belong to it. A merge
+  -- with later changes writes a second set under a newer base, and publishing switches to that set.
   base_revision  INTEGER NOT NULL,
   plan_count     INTEGER NOT NULL, -- Without plans it only raises the revision, which outdates cached lists.
   undone_id      INTEGER, -- The publication that this one takes back.
@@ -61,8 +61,8 @@ CREATE TABLE plan_versions (
     json_valid(document) AND document ->> '$.id' IS plan_id AND json_type(document, '$.identifier') IS 'text')),
   viewable_in    TEXT CHECK (viewable_in IS NULL OR (json_valid(viewable_in) AND json_type(viewable_in) = 'array')),
   hash           TEXT    NOT NULL, -- SHA-256 of plan_id, document and viewable_in.
-  -- 1: it is not the current version, and never will be. Set some time after that became true, so 0 means nothing: the mark
-  -- only saves reading old versions.
+  -- 1: it is not the current version, and never will be. Set some time after that became true, so 0 may still be an old
+  -- version: the mark only saves reading.
   superseded     INTEGER NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
   PRIMARY KEY (publication_id, base_revision, plan_id),
   CHECK ((document IS NULL) = (viewable_in IS NULL))

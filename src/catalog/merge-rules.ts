@@ -1,4 +1,4 @@
-// How fields of a plan merge that are no values of their own. plan-schema.ts declares the fields; the Worker's schedule merges without
+// The fields of a plan that don't merge as one independent value. plan-schema.ts declares the fields; the Worker's schedule merges without
 // it.
 
 export interface MergeRule {
@@ -6,7 +6,7 @@ export interface MergeRule {
   isSet?: true
   /** Not merged, but computed from the merged fields. */
   compute?: (fields: Readonly<Record<string, unknown>>) => unknown
-  /** A new value conflicts with a new value of this field by somebody else: a return may be of the month before. */
+  /** A new value conflicts with a new value of this field by somebody else: a return and its date belong to one month. */
   partner?: string
 }
 

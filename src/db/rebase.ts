@@ -34,13 +34,13 @@ export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kin
 /**
  * Compares a publication with the catalog. Changes nothing.
  * @param isReady whether it may be published now.
- * @param hearMerged hears of plans as merged with later changes by others, page by page: all of them may be more than memory holds.
+ * @param stageMerged gets plans, merged with later changes by others, page by page: all of them may be more than memory holds.
  */
 export async function comparePublication(
   db: Database,
   publicationId: number,
   isReady: SQL | undefined,
-  hearMerged: (plans: PlanAfter[], revision: number) => Promise<void> = async () => {},
+  stageMerged: (plans: PlanAfter[], revision: number) => Promise<void> = async () => {},
 ): Promise<Comparison> {
   const isWanted = and(eq(publications.id, publicationId), isReady)
   const [row] = await db.values<[base: number, newest: number, isKnown: number, isComplete: number]>(sql`
@@ -53,7 +53,7 @@ export async function comparePublication(
   if (!isComplete) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
   if (!isKnown) return { kind: 'conflict', misfit: { kind: 'restored' } }
   const same = { kind: 'fits', baseRevision, comparedRevision: newest } as const
-  // Compared when it was proposed.
+  // Nothing was published since it was compared, at its proposal.
   if (baseRevision === newest) return { ...same, isMerged: false }
 
   const fit = createFit<CatalogPlan>()
@@ -67,7 +67,7 @@ export async function comparePublication(
       if (isOvertaken) merged.push({ planId, after })
     }
     isMerged ||= merged.length > 0
-    if (merged.length > 0 && fit.findMisfit() === undefined) await hearMerged(merged, newest)
+    if (merged.length > 0 && fit.findMisfit() === undefined) await stageMerged(merged, newest)
   }
   fit.addOthers(await selectSharing(db, fit.listNewClaims(), planIds))
   const misfit = fit.findMisfit()

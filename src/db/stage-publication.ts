@@ -52,7 +52,7 @@ export async function stagePublication(
   return row[0]
 }
 
-/** Copies the plans of a publication to another base, beside those that were merged for it. */
+/** Copies the plans of a publication to another base, but for those that were merged for it, and stand there already. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
@@ -164,8 +164,8 @@ export async function deleteAbandoned(db: Database): Promise<void> {
 }
 
 /**
- * Deletes plans that never count any more: a publication was merged, and published or ended with another base, or others published
- * after the revision that plans were merged with. May run twice.
+ * Deletes plans that never count any more: their publication was published with another base, or others published after the revision
+ * that they were merged with. May run twice.
  */
 export async function deleteUncounted(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions

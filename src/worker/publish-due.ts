@@ -44,11 +44,11 @@ function openWithDeadline(d1: D1Database): Database {
 
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const due = await selectDue(db)
-  let isOneLeft = false
+  let hasRetry = false
   for (const id of due) {
-    // What conflicts may fit after the one that is left.
-    const isLeft = await publishOrEnd(db, id, !isOneLeft, version)
-    isOneLeft ||= isLeft
+    // After one that will be tried again, none ends as conflicted: it may fit once that one is published.
+    const willRetry = await publishOrEnd(db, id, !hasRetry, version)
+    hasRetry ||= willRetry
   }
   if (due.length > 0) await markSuperseded(db)
 }

@@ -96,7 +96,7 @@ export function isPending({ state }: PublicationRow): boolean {
 
 export interface ReadPublication {
   row: ForecastRow
-  /** Of one that is pending and will not conflict: merged with what comes before. */
+  /** Of one that is pending, alone and without a conflict: merged with later changes by others. */
   changes: PlanChange[]
   /** The revision of the catalog that a pending one was compared with. */
   revision: number

@@ -59,7 +59,7 @@ export async function publishProposal(
     const next = await compareStaged(store.db, id)
     if (next.kind === 'unavailable') throw makeAbandonedError()
     if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
-    // A publication that waits is merged in any case. This one is not what its author confirmed.
+    // A publication that waits is merged at its time. Published now, the merged change is not what its author confirmed: it is shown again.
     if (next.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length > 0) throw makeConflictError(describeMisfit({ kind: 'changed_fields', conflicts }))
