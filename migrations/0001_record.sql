@@ -88,9 +88,9 @@ CREATE TABLE change_record (
   country           TEXT    CHECK (country GLOB '[A-Z][A-Z]'),
   client_id         TEXT    CHECK (length(client_id) = 16 AND client_id NOT GLOB '*[^A-Za-z0-9]*'),
   created_at        INTEGER,
-  -- The Worker refuses a suspended partner. A closed one is also suspended, and gets no further row.
+  -- The Worker refuses a suspended partner. An ended one is also suspended, and gets no further row.
   suspended_at      INTEGER,
-  closed_at         INTEGER,
+  ended_at         INTEGER,
   -- The Worker refuses tokens that were issued earlier. It only moves forward.
   tokens_valid_from INTEGER,
   -- The client secrets: a JSON array of hash, createdAt and expiresAt, which is null for the current one. Set to NULL when a
@@ -99,7 +99,7 @@ CREATE TABLE change_record (
     json_valid(secrets) AND json_type(secrets) = 'array' AND json_array_length(secrets) <= 2)),
   CHECK ((partner IS NULL) = (kid IS NOT NULL)),
   CHECK ((partner IS NULL) = (name || country || client_id || created_at IS NULL)),
-  CHECK (closed_at IS NULL OR suspended_at IS NOT NULL)
+  CHECK (ended_at IS NULL OR suspended_at IS NOT NULL)
 ) STRICT;
 CREATE UNIQUE INDEX change_record_short_names ON change_record (partner) WHERE kind = 'create';
 CREATE UNIQUE INDEX change_record_client_ids ON change_record (client_id) WHERE kind = 'create';
@@ -107,7 +107,7 @@ CREATE INDEX change_record_by_partner ON change_record (partner);
 CREATE INDEX change_record_by_client ON change_record (client_id);
 CREATE INDEX change_record_with_secrets ON change_record (partner) WHERE secrets IS NOT NULL;
 
--- How to reach a partner: the address of a person, so it is in no log, and is deleted when the partner is closed.
+-- How to reach a partner: the address of a person, so it is in no log, and is deleted when the partner ends.
 CREATE TABLE partner_contacts (
   partner TEXT PRIMARY KEY,
   contact TEXT NOT NULL CHECK (length(contact) BETWEEN 1 AND 200)

@@ -7,7 +7,7 @@ import { changeRecord, partnerContacts } from './schema.ts'
 
 const newest = alias(changeRecord, 'newest')
 
-/** Deletes the hashes of secrets of earlier rows, and the contact when the partner is closed. May run twice. */
+/** Deletes the hashes of secrets of earlier rows, and the contact when the partner has ended. May run twice. */
 export async function deleteLeftovers(db: Database): Promise<void> {
   await db.run(sql`
     update ${changeRecord} set ${assign(changeRecord, { secrets: null })}
@@ -17,6 +17,6 @@ export async function deleteLeftovers(db: Database): Promise<void> {
   await db.run(sql`
     delete from ${partnerContacts} where exists (
       select 1 from ${changeRecord}
-      where ${changeRecord.shortName} = ${partnerContacts.shortName} and ${changeRecord.closedAt} is not null
+      where ${changeRecord.shortName} = ${partnerContacts.shortName} and ${changeRecord.endedAt} is not null
     )`)
 }

@@ -30,7 +30,7 @@ export type SecretReplacement =
 
 export type PartnerChange =
   | (SecretReplacement & { secretHash: string })
-  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  | { kind: 'suspend' | 'resume' | 'end' | 'end-tokens' }
   /** Of a contact, the record has only that it was set: see `setContact`. */
   | { kind: 'set' | 'set-contact'; name: string; country: string }
 
@@ -82,7 +82,7 @@ async function insertRow(
 /**
  * Changes a partner: inserts its newest row again, with other values.
  * @param newestId the ID of that row, as it was read.
- * @returns undefined when the partner was changed since, by this request or another, or is closed.
+ * @returns undefined when the partner was changed since, by this request or another, or has ended.
  */
 export async function insertPartnerChange(
   db: OperatorDatabase,
@@ -94,7 +94,7 @@ export async function insertPartnerChange(
   const next = db
     .select({ ...getTableColumns(newest), ...changed })
     .from(newest)
-    .where(and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)), isNull(newest.closedAt)))
+    .where(and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)), isNull(newest.endedAt)))
   const [made] = await db.insert(changeRecord).select(next).onConflictDoNothing(repetition).returning(madeFields)
   return made
 }
@@ -149,8 +149,8 @@ function computeNextValues(change: PartnerChange): ChangeValues {
       return { suspendedAt: now }
     case 'resume':
       return { suspendedAt: sql`null` }
-    case 'close':
-      return { closedAt: now, suspendedAt: sql`coalesce(${newest.suspendedAt}, ${now})`, secrets: sql`'[]'` }
+    case 'end':
+      return { endedAt: now, suspendedAt: sql`coalesce(${newest.suspendedAt}, ${now})`, secrets: sql`'[]'` }
     case 'end-tokens':
       return { tokensValidFrom: endOfTokens }
     case 'set':
@@ -170,7 +170,7 @@ function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL
   return sql`json_insert((${kept}), '$[#]', ${newSecret(change.secretHash)})`
 }
 
-/** Sets how to reach a partner; null for nothing. A closed partner gets no contact. */
+/** Sets how to reach a partner; null for nothing. An ended partner gets no contact. */
 export async function setContact(db: OperatorDatabase, shortName: string, contact: string | null): Promise<void> {
   if (contact === null) {
     await db.delete(partnerContacts).where(eq(partnerContacts.shortName, shortName))
@@ -179,7 +179,7 @@ export async function setContact(db: OperatorDatabase, shortName: string, contac
   const open = db
     .select({ shortName: newest.shortName, contact: sql`${contact}`.as('contact') })
     .from(newest)
-    .where(and(eq(newest.id, selectNewestId(db, shortName)), isNull(newest.closedAt)))
+    .where(and(eq(newest.id, selectNewestId(db, shortName)), isNull(newest.endedAt)))
   await db
     .insert(partnerContacts)
     .select(open)

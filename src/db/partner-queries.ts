@@ -12,7 +12,7 @@ export type LiveSecret = Omit<StoredSecret, 'hash'>
 /** A column that each row of a partner has: the schema knows only that rows of keys have none. */
 const required = <Column extends SQLiteColumn>(column: Column) => sql<NonNullable<Column['_']['data']>>`${column}`
 
-/** A partner after a change. A closed one is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
+/** A partner after a change. An ended one is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
 const partnerFields = {
   id: changeRecord.id,
   shortName: required(changeRecord.shortName),
@@ -21,7 +21,7 @@ const partnerFields = {
   clientId: required(changeRecord.clientId),
   createdAt: required(changeRecord.createdAt),
   suspendedAt: changeRecord.suspendedAt,
-  closedAt: changeRecord.closedAt,
+  endedAt: changeRecord.endedAt,
   tokensValidFrom: changeRecord.tokensValidFrom,
 }
 

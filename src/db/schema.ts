@@ -73,7 +73,7 @@ export const changeRecord = sqliteTable('change_record', {
   clientId: text('client_id'),
   createdAt: integer('created_at'),
   suspendedAt: integer('suspended_at'),
-  closedAt: integer('closed_at'),
+  endedAt: integer('ended_at'),
   tokensValidFrom: integer('tokens_valid_from'),
   secrets: text('secrets', { mode: 'json' }).$type<StoredSecret[]>(),
 })

@@ -80,7 +80,7 @@ test('a change is made only on the row that was read, and once', async () => {
 })
 
 test('a short name and a client ID are never used twice', async () => {
-  await change({ kind: 'close' })
+  await change({ kind: 'end' })
   const clientId = 'B'.repeat(16)
   await expect(insertNewPartner(db, makeRequest(), { ...acme, clientId })).rejects.toMatchObject({
     cause: { message: expect.stringContaining('change_record.partner') },
@@ -148,13 +148,13 @@ describe('secrets', () => {
   })
 })
 
-test('a closed partner stays closed, without secrets and contact', async () => {
+test('an ended partner stays ended, without secrets and contact', async () => {
   await setContact(db, 'acme', 'amina@acme.example')
-  await change({ kind: 'close' })
+  await change({ kind: 'end' })
   await deleteLeftovers(db)
   await setContact(db, 'acme', 'amina@acme.example')
   expect(await change({ kind: 'resume' })).toBe(undefined)
-  expect(await find()).toMatchObject({ contact: null, closedAt: expect.any(Number), suspendedAt: expect.any(Number) })
+  expect(await find()).toMatchObject({ contact: null, endedAt: expect.any(Number), suspendedAt: expect.any(Number) })
   expect(await readSecrets()).toEqual([])
   await insertNewPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16) })
   await setContact(db, 'other', 'x')

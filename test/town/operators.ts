@@ -32,8 +32,8 @@ import { closePlan, openPlan, publishChange, setFields, setViewable } from '../o
 
 const countries = ['KE', 'UG', 'RW'] as const
 const secretKinds = new Set(['rotate', 'replace-newest', 'replace-all', 'lockdown'])
-const endingKinds = new Set(['replace-all', 'lockdown', 'end-tokens', 'suspend', 'close'])
-const partnerKinds = [...secretKinds, ...endingKinds, 'rotate', 'set', 'resume'].filter((kind) => kind !== 'close')
+const endingKinds = new Set(['replace-all', 'lockdown', 'end-tokens', 'suspend', 'end'])
+const partnerKinds = [...secretKinds, ...endingKinds, 'rotate', 'set', 'resume'].filter((kind) => kind !== 'end')
 
 /** Twenty of them are a list of more than 512 KiB, which is sent in slices. */
 const longText = '長'.repeat(10_000)
@@ -209,8 +209,8 @@ export function createOperators(world: World) {
   }
 
   async function replacePartner(actor: string): Promise<void> {
-    const open = [...record.accounts.values()].find(({ states }) => !states.at(-1)?.isClosed)
-    if (open) await change(actor, open.shortName, { kind: 'close' })
+    const open = [...record.accounts.values()].find(({ states }) => !states.at(-1)?.isEnded)
+    if (open) await change(actor, open.shortName, { kind: 'end' })
     await create(actor, `partner-${record.accounts.size + 1}`, random.pick(countries))
   }
 

@@ -44,7 +44,7 @@ export interface PartnerState {
   kind: string
   country: string
   isSuspended: boolean
-  isClosed: boolean
+  isEnded: boolean
   /** When its tokens were ended, and whether its secrets were, too. */
   ended: { atMs: number; isLockdown: boolean } | undefined
   /** The secrets that were live, by the command that made them. */
@@ -175,7 +175,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       `select id, command, partner, client_id, coalesce(tokens_valid_from, 0) > coalesce((
           select tokens_valid_from from change_record as older where older.partner = newer.partner and older.id < newer.id
           order by id desc limit 1), 0),
-        json_array(kind, country, iif(suspended_at, 1, 0), iif(closed_at, 1, 0), (
+        json_array(kind, country, iif(suspended_at, 1, 0), iif(ended_at, 1, 0), (
           select json_group_array(coalesce(cast(value ->> 'expiresAt' as integer) * 1000, 'never')) from json_each(secrets)))
        from change_record as newer where id > ? and partner is not null order by id`,
       lastChangeId,
@@ -193,8 +193,8 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       account.states.push(state)
       accounts.set(shortName, account)
       const ends = state.secrets.map(({ endsAtMs }) => (endsAtMs === Infinity ? 'never' : endsAtMs))
-      const { country, isSuspended, isClosed } = state
-      const should = JSON.stringify([command.kind, country, Number(isSuspended), Number(isClosed), ends])
+      const { country, isSuspended, isEnded } = state
+      const should = JSON.stringify([command.kind, country, Number(isSuspended), Number(isEnded), ends])
       const isRight = is === should && (movesTokens === 1) === (state.ended !== before?.ended)
       if (!isRight) journal.report('no change of a partner is lost', `${shortName} is ${is}, not ${should}`, shortName)
     }
@@ -204,7 +204,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   function change(before: PartnerState | undefined, { id, kind, country, graceSeconds = 0 }: Command): PartnerState {
     const fromMs = clock.nowMs()
     const nowMs = Math.floor(fromMs / 1000) * 1000
-    const open = { country: '', isSuspended: false, isClosed: false, ended: undefined, secrets: [] }
+    const open = { country: '', isSuspended: false, isEnded: false, ended: undefined, secrets: [] }
     const state = { ...open, ...before, fromMs, kind, ...(country !== undefined && { country }) }
     const made = { commandId: id, endsAtMs: Infinity }
     const kept = (endsAtMs: number) =>
@@ -215,7 +215,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       create: { secrets: [made] },
       suspend: { isSuspended: true },
       resume: { isSuspended: false },
-      close: { isSuspended: true, isClosed: true, secrets: [] },
+      end: { isSuspended: true, isEnded: true, secrets: [] },
       rotate: { secrets: [...kept(nowMs + graceSeconds * 1000), made] },
       'replace-newest': { secrets: [...kept(Infinity).filter(({ endsAtMs }) => endsAtMs < Infinity), made] },
       'replace-all': { secrets: [made] },
@@ -233,7 +233,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     d1.restore(toMs, versions.length - 1)
     for (const { states } of accounts.values()) {
       const [first] = states
-      const gone = first && { ...first, isSuspended: true, isClosed: true, secrets: [] }
+      const gone = first && { ...first, isSuspended: true, isEnded: true, secrets: [] }
       states.push({ ...((states.findLast(isPast) ?? gone) as PartnerState), fromMs })
     }
     for (const command of commands.values()) {

@@ -137,7 +137,7 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
     ['rotate, replace all, set', [rotateSlowly, replaceAll, renaming]],
     ['rotate, replace the newest, set', [rotateSlowly, replaceNewest, renaming]],
     ['suspend, suspend, set', [suspend, suspend, renaming]],
-    ['close', [() => change('close')]],
+    ['end', [() => change('end')]],
   ])('lets nobody in after %s', async (_, commands) => {
     expect(await readAnswersAfter(commands)).toEqual(refused)
   })

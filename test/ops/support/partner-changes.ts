@@ -31,7 +31,7 @@ export function createChanges(store: Store, by: Operator) {
       createPartner(on, { ...acme, ...overrides }, by.attribution),
     find: () => findPartner(store, 'acme'),
     listSecrets: async () => (await findPartner(store, 'acme')).secrets,
-    change: (kind: 'suspend' | 'resume' | 'close' | 'end-tokens', on = store) => request({ kind }, on),
+    change: (kind: 'suspend' | 'resume' | 'end' | 'end-tokens', on = store) => request({ kind }, on),
     set: (fields: PartnerFields, on = store) => request({ kind: 'set', ...fields }, on),
     rotate: (graceSeconds: number, on = store) => replace({ kind: 'rotate', graceSeconds }, on),
     replaceAll: (on = store) => replace({ kind: 'replace-all' }, on),

@@ -100,7 +100,7 @@ export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after
       return ['suspend', shortName]
     case 'set':
       return fields.length === 0 ? undefined : ['set', shortName, ...fields.map((field) => `${field}=${before[field]}`)]
-    case 'close':
+    case 'end':
     case 'end-tokens':
       return undefined
   }

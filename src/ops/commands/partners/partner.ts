@@ -67,7 +67,7 @@ export const partner = {
       },
       contact: {
         value: '<text>',
-        help: 'how to reach it; it is in no record, and is deleted when the partner is closed',
+        help: 'how to reach it; it is in no record, and is deleted when the partner ends',
       },
     },
     changes: 'at-once',
@@ -242,14 +242,14 @@ export const partner = {
     },
   }),
 
-  close: verb({
-    help: 'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
-    example: 'partner close acme --note "Contract ended."',
+  end: verb({
+    help: 'end a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
+    example: 'partner end acme --note "Contract ended."',
     ...change,
     asks: true,
     async run({ shortName }, run) {
-      await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`)
-      return (await changeAndReport(run, shortName, { kind: 'close' })).output
+      await run.confirm(`${shortName} will be ended for good, and its secrets deleted.`)
+      return (await changeAndReport(run, shortName, { kind: 'end' })).output
     },
   }),
 

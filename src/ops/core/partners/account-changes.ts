@@ -30,7 +30,7 @@ export interface Operator {
 }
 
 export type PartnerRequest =
-  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  | { kind: 'suspend' | 'resume' | 'end' | 'end-tokens' }
   /** `seenId` is that of the partner that the operator was asked about: a later change refuses this one. */
   | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
@@ -48,10 +48,10 @@ export interface ReplacedSecrets {
  * before that: only a copy from after the newest change stays.
  *
  * - `end-tokens`: every token that was issued until now ends.
- * - `close` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
+ * - `end` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
- * @throws UserError when a value is not valid, there is no such partner, it is closed, or somebody else changes it at the same time.
+ * @throws UserError when a value is not valid, there is no such partner, it has ended, or somebody else changes it at the same time.
  */
 export async function changePartner(
   store: Store,
@@ -80,7 +80,7 @@ export async function changePartner(
  * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
  * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
  * @param name the short name or the client ID.
- * @throws UserError when there is no such partner, it is closed, its secrets don't fit, or somebody else changes it at the same time.
+ * @throws UserError when there is no such partner, it has ended, its secrets don't fit, or somebody else changes it at the same time.
  */
 export async function replaceSecrets(
   store: Store,
@@ -169,9 +169,9 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
 
 /** What is repeated is no change: the record would name a second author. */
 function isDone(partner: Partner, request: PartnerRequest): boolean {
-  const { suspendedAt, closedAt } = partner
-  if (request.kind === 'close') return closedAt !== null
-  if (closedAt !== null) return false
+  const { suspendedAt, endedAt } = partner
+  if (request.kind === 'end') return endedAt !== null
+  if (endedAt !== null) return false
   switch (request.kind) {
     case 'suspend':
       return suspendedAt !== null
@@ -188,11 +188,11 @@ function isDone(partner: Partner, request: PartnerRequest): boolean {
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. */
 function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string | undefined {
-  const { shortName, closedAt, secrets } = partner
+  const { shortName, endedAt, secrets } = partner
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
-  if (closedAt !== null) {
-    return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
+  if (endedAt !== null) {
+    return `${shortName} was ended at ${formatIsoTime(endedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
   }
   const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
   if (kind === 'replace-newest' && olderExpiresAt === null) {

@@ -43,8 +43,8 @@ export function isRotationDue({ secrets: [oldest] }: Pick<Partner, 'secrets'>, n
   return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
 }
 
-export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): string {
-  if (closedAt !== null) return 'closed'
+export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspendedAt' | 'endedAt'>): string {
+  if (endedAt !== null) return 'ended'
   return suspendedAt === null ? 'active' : 'suspended'
 }
 
@@ -140,13 +140,13 @@ export async function findEmptyList(
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 
-/** Says what a partner would list in another country. @returns undefined when it is there already, or closed. */
+/** Says what a partner would list in another country. @returns undefined when it is there already, or ended. */
 export async function describeMove(
   { db }: Store,
-  { shortName, country: from, closedAt }: Partner,
+  { shortName, country: from, endedAt }: Partner,
   country: string,
 ): Promise<string | undefined> {
-  if (from === country || closedAt !== null) return undefined
+  if (from === country || endedAt !== null) return undefined
   const counts = await Promise.all([from, country].map((code) => countListedPlans(db, code)))
   return `${shortName}: country ${from} → ${country}; plans on its list: ${counts.join(' → ')}.`
 }

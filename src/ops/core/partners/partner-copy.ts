@@ -44,7 +44,7 @@ type Ending<Made> =
 const patienceMs = 5000
 
 /** The kinds of changes, beside a suspension, after which something stops working that worked before. */
-const endingKinds = new Set(['close', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
+const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
 /** These make a secret, which their repetition would end. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 

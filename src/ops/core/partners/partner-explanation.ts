@@ -18,7 +18,7 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
   const sentences = [
     suspendedAt === null
       ? `${status}, and lists the plans of ${country}.`
-      : `${status} since ${explainEntry(findLast('close', 'suspend'))}: every request gets 401.`,
+      : `${status} since ${explainEntry(findLast('end', 'suspend'))}: every request gets 401.`,
     ...(secrets.length === 0 ? [] : [`Its newest secret is of ${explainEntry(newSecret)}.`]),
     ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
   ]

@@ -13,10 +13,10 @@ import { UserError } from '../../shared/user-error.ts'
  */
 export async function previewPlans(store: Store, name: string, atSeconds?: number): Promise<Plan[]> {
   const partner = await findPartner(store, name, atSeconds)
-  const { shortName, country, suspendedAt, closedAt } = partner
+  const { shortName, country, suspendedAt, endedAt } = partner
   if (suspendedAt !== null) {
     const why = describeCommand(store.target, 'partner', 'why', shortName)
-    const since = `${readPartnerStatus(partner)} since ${formatIsoTime(closedAt ?? suspendedAt)}`
+    const since = `${readPartnerStatus(partner)} since ${formatIsoTime(endedAt ?? suspendedAt)}`
     throw new UserError(`${shortName} gets no list: ${since}. See: ${why}`)
   }
   const plans = await listPlans(store, country, atSeconds)

@@ -16,7 +16,7 @@ import { listPublications, suggestPlan, type ForecastRow } from '../publications
 
 export interface PlanExplanation {
   /** The first reason that applies, in the order in which they must be fixed. */
-  reason: 'partner_closed' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
+  reason: 'partner_ended' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
   sentence: string
   /** The command that changes it. */
   fix: string
@@ -32,12 +32,12 @@ export async function explainPlan(
   { plan: name, partner: partnerName, at }: { plan: string; partner: string; at?: number | undefined },
 ): Promise<PlanExplanation> {
   const partner = await findPartner(store, partnerName, at)
-  const { shortName, country, suspendedAt, closedAt } = partner
+  const { shortName, country, suspendedAt, endedAt } = partner
   const command = (...words: string[]) => describeCommand(store.target, ...words)
   if (suspendedAt !== null) {
     const [sentence = ''] = await explainPartner(store, partner, at)
     const create = `To create another partner: ${command('partner', 'create', '--help')}`
-    if (closedAt !== null) return { reason: 'partner_closed', sentence, fix: create }
+    if (endedAt !== null) return { reason: 'partner_ended', sentence, fix: create }
     const resume = `To end the suspension: ${command('partner', 'resume', shortName)}`
     return { reason: 'partner_suspended', sentence, fix: resume }
   }

@@ -325,7 +325,7 @@ test.each([
   'partner suspend acme',
   'partner resume acme',
   'partner set acme country=TZ',
-  'partner close acme --yes',
+  'partner end acme --yes',
   'keys rotate',
   'keys drop OLD --yes',
 ])('%s on a deployed environment needs an actor', async (command) => {

@@ -120,7 +120,7 @@ test('what commands and the schedule do is no finding', async () => {
   await markSuperseded(db)
   await deleteUncounted(db)
   await changeNewest('acme', secret)
-  await changeNewest('boda', { kind: 'close' })
+  await changeNewest('boda', { kind: 'end' })
   await deleteLeftovers(db)
   expect(await run(['compare', file])).toMatchObject({ code: 0, stdout: '' })
 })

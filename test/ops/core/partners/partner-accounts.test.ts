@@ -99,7 +99,7 @@ test('listPartners sorts by short name, with the live secrets, the oldest first'
   expect(await read()).toEqual([{ shortName: 'acme', secrets: [oldest, newest] }, boda])
   await setRows(`secrets = json_set(secrets, '$[0].expiresAt', unixepoch()) where partner = 'acme'`)
   expect(await read()).toEqual([{ shortName: 'acme', secrets: [newest] }, boda])
-  await change('close')
+  await change('end')
   expect(await read()).toEqual([{ shortName: 'acme', secrets: [] }, boda])
 })
 
@@ -170,7 +170,7 @@ test('suspend and resume change the partner, and delete its cached copy', async 
   expect((await change('resume')).suspendedAt).toBeNull()
 })
 
-/** Every change but `create` and `close`. */
+/** Every change but `create` and `end`. */
 const changes = [
   () => change('suspend'),
   () => change('resume'),
@@ -181,27 +181,27 @@ const changes = [
   () => lockDown(),
 ]
 
-describe('close', () => {
-  const close = () => change('close')
+describe('end', () => {
+  const end = () => change('end')
 
   test('keeps the time of an earlier suspension', async () => {
     await create()
     await change('suspend')
     await setRows('suspended_at = 5')
-    expect((await close()).suspendedAt).toBe(5)
+    expect((await end()).suspendedAt).toBe(5)
   })
 
   test('is for good, and the short name stays taken', async () => {
     await create()
-    const partner = await close()
-    for (const attempt of [...changes, replaceNewest]) await expect(attempt()).rejects.toThrow(/^acme was closed at /)
+    const partner = await end()
+    for (const attempt of [...changes, replaceNewest]) await expect(attempt()).rejects.toThrow(/^acme was ended at /)
     await expect(create()).rejects.toThrow(/^The short name acme is taken\./)
     expect({ partner: await find(), secrets: await listSecrets() }).toEqual({ partner, secrets: [] })
   })
 })
 
 test('every change refuses an unknown partner', async () => {
-  for (const attempt of [...changes, () => change('close')]) {
+  for (const attempt of [...changes, () => change('end')]) {
     await expect(attempt()).rejects.toThrow(/^There is no partner "acme"\. /)
   }
 })
@@ -410,8 +410,8 @@ describe('the cached copy of a partner', () => {
       await expect(set({ country: 'UG' }, storeWithoutDatabase)).rejects.toThrow('D1 is down')
     }
     expect(await keepsCopy(refusals, clientId)).toBe(true)
-    await change('close')
-    const suspension = () => expect(change('suspend')).rejects.toThrow(/^acme was closed at /)
+    await change('end')
+    const suspension = () => expect(change('suspend')).rejects.toThrow(/^acme was ended at /)
     expect(await keepsCopy(suspension, clientId)).toBe(true)
   })
 

@@ -49,7 +49,7 @@ test('every live secret has its owner: an old one in its grace period, and those
 test('each live secret costs one derivation', async () => {
   const { clientSecret } = await create()
   for (let number = 10; number < 15; number++) await create({ shortName: `partner-${number}` })
-  await change('close')
+  await change('end')
   await create({ shortName: 'last' })
   const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
   expect(await identify(clientSecret)).toBeUndefined()

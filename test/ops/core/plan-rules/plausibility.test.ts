@@ -227,7 +227,7 @@ describe('removals', () => {
     const only = makePlan({ id: 6, viewableIn: ['UG'] })
     const partners = [
       { shortName: 'boda', country: 'UG', suspendedAt: null },
-      { shortName: 'closed', country: 'UG', suspendedAt: 1 },
+      { shortName: 'ended', country: 'UG', suspendedAt: 1 },
       { shortName: 'acme', country: 'KE', suspendedAt: null },
     ]
     const changes = [{ planId: 6, before: only, after: { ...only, viewableIn: ['TZ'] } }]

@@ -32,11 +32,11 @@ test('every change has an entry: who, with which command, why, and the partner a
   await set({ country: 'UG' })
   await change('resume')
   await replaceNewest()
-  const ended = (await change('end-tokens')).tokensValidFrom
+  const tokensEnded = (await change('end-tokens')).tokensValidFrom
   const locked = (await lockDown()).tokensValidFrom
   await set({ name: 'Acme Pay' })
   await set({ contact: 'amina@acme.example' })
-  const closed = await change('close')
+  const ended = await change('end')
   const entries = await listEntries('acme')
   const times = entries.map(({ changedAt }) => changedAt)
   expect(times).toEqual(times.toSorted((a, b) => b - a))
@@ -45,18 +45,18 @@ test('every change has an entry: who, with which command, why, and the partner a
     name: entry.name,
     country: entry.country,
     suspendedAt: entry.suspendedAt,
-    closedAt: entry.closedAt,
+    endedAt: entry.endedAt,
     tokensValidFrom: entry.tokensValidFrom,
   }))
-  const created = { name: acmeName, country: 'KE', suspendedAt: null, closedAt: null, tokensValidFrom: null }
+  const created = { name: acmeName, country: 'KE', suspendedAt: null, endedAt: null, tokensValidFrom: null }
   const moved = { ...created, country: 'UG' }
   const renamed = { ...moved, name: 'Acme Pay', tokensValidFrom: locked }
   expect(states).toEqual([
-    { kind: 'close', ...renamed, suspendedAt: closed.suspendedAt, closedAt: closed.closedAt },
+    { kind: 'end', ...renamed, suspendedAt: ended.suspendedAt, endedAt: ended.endedAt },
     { kind: 'set-contact', ...renamed },
     { kind: 'set', ...renamed },
     { kind: 'lockdown', ...moved, tokensValidFrom: locked },
-    { kind: 'end-tokens', ...moved, tokensValidFrom: ended },
+    { kind: 'end-tokens', ...moved, tokensValidFrom: tokensEnded },
     { kind: 'replace-newest', ...moved },
     { kind: 'resume', ...moved },
     { kind: 'set', ...moved, suspendedAt },
@@ -64,7 +64,7 @@ test('every change has an entry: who, with which command, why, and the partner a
     { kind: 'rotate', ...created },
     { kind: 'create', ...created },
   ])
-  expect(closed.closedAt).not.toBeNull()
+  expect(ended.endedAt).not.toBeNull()
   expect(entries.at(-1)).toMatchObject({ ...attribution, shortName: 'acme', clientId })
 })
 
@@ -76,9 +76,9 @@ test('a command that is refused, or repeats a suspension, has no entry', async (
   await rotate(60)
   await expect(rotate(60)).rejects.toThrow(/ two live secrets,/)
   for (const _ of [1, 2]) await change('suspend')
-  for (const _ of [1, 2]) await change('close')
-  await expect(change('resume')).rejects.toThrow(/ was closed at /)
-  expect(await listKinds()).toEqual(['close', 'suspend', 'rotate', 'create'])
+  for (const _ of [1, 2]) await change('end')
+  await expect(change('resume')).rejects.toThrow(/ was ended at /)
+  expect(await listKinds()).toEqual(['end', 'suspend', 'rotate', 'create'])
 })
 
 test('the record holds no secret and no contact, and only the newest row of a partner holds hashes', async () => {
@@ -99,7 +99,7 @@ describe('a change is made once', () => {
     ['lockdown', lockDown],
     ['suspend', (on) => change('suspend', on)],
     ['set', (on) => set({ country: 'UG' }, on)],
-    ['close', (on) => change('close', on)],
+    ['end', (on) => change('end', on)],
   ])('%s, when its answer is lost', async (kind, make) => {
     await create()
     await make(interceptChanges(loseAnswer))
@@ -134,12 +134,12 @@ test('findPartner returns the partner as it was at the end of a second', async (
 
 test('a change is refused when somebody else changes the partner at the same time', async () => {
   await create()
-  const others = [() => set({ name: 'Acme Pay' }), () => change('close')]
+  const others = [() => set({ name: 'Acme Pay' }), () => change('end')]
   for (const [index, make] of [(on: Store) => change('suspend', on), lockDown].entries()) {
     const attempt = make(interruptedStore(others[index] ?? create))
     await expect(attempt).rejects.toThrow(
       /^Somebody else changed acme at the same time, so this change was not made\. /,
     )
   }
-  expect(await listKinds()).toEqual(['close', 'set', 'create'])
+  expect(await listKinds()).toEqual(['end', 'set', 'create'])
 })
