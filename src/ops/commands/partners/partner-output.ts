@@ -63,7 +63,7 @@ export function formatRotationMessage(
     before.suspendedAt === null ? '\n- Access tokens that you have stay valid.' : describeSuspension(before)
   return `${sending}
 
-There is a new client secret for your account ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
+There is a new client secret for ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
 - ${earlier}${tokens} Your client ID stays the same.`
 }
 
@@ -72,7 +72,7 @@ export function formatTokensMessage(partner: Partner): string {
   const { clientId, shortName, tokensValidFrom } = partner
   return `Send this to the partner:
 
-An access token of your account ${shortName} (client ID ${clientId}) may be known to others.
+An access token of ${shortName} (client ID ${clientId}) may be known to others.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - Your client secret still works. Request a new access token now.${describeSuspension(partner)}
 Remove the token from every place where others could read it, such as a log.`
@@ -112,7 +112,7 @@ export function formatLockdownMessage(
 ): string {
   return `${sending}
 
-A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
+A client secret of ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.${describeSuspension(before)}
