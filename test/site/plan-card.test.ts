@@ -17,6 +17,7 @@ test.each([
     'Type Unit Trust Invests in Government securities Term Open-ended Partial withdrawal Possible Returns Interest is',
   ],
   [{ performance1: -12.5, performance3: null, performance5: 0 }, '1 year -12.5% 3 years – not available 5 years 0.0%'],
+  [{ performance1: 7, performance3: -2.675, performance5: -0.004 }, '1 year 7.0% 3 years -2.68% 5 years 0.0%'],
   [{ performance1: 99.125, performance3: -0.001 }, '1 year 99.13% 3 years 0.0%'],
   [{ performance1: null, performance3: null, performance5: null, performance10: null }, 'working Start with KES 1,000'],
   [{ minInvestableAmounts: { KES: 0, USD: 10 } }, 'Start with Any amount in KES or USD 10 Top up from'],
