@@ -8,8 +8,8 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
 export const partnerKeyPrefix = 'partner:v3:'
 
 /**
- * The metadata of the mark that takes the place of a partner's copy when an operator changes the partner. Whoever reads the mark uses
- * nothing about the partner from before `endedAtMs`.
+ * The metadata of the mark that takes the place of a partner's copy when an operator changes the partner. After a Worker has read the
+ * mark, it uses nothing about the partner from before `endedAtMs`.
  */
 export interface PartnerMark {
   shortName: string

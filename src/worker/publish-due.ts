@@ -46,7 +46,7 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
   const due = await selectDue(db)
   let hasRetry = false
   for (const id of due) {
-    // After one that will be tried again, none ends as conflicted: it may fit once that one is published.
+    // When an earlier publication failed and will be tried again, a later one does not end as conflicted: it may fit after that.
     const willRetry = await publishOrEnd(db, id, !hasRetry, version)
     hasRetry ||= willRetry
   }

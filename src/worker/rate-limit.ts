@@ -3,7 +3,7 @@
 import { rateLimitDeadlineMs, withDeadline } from './deadline.ts'
 import { describeError, type LogWarning } from './log.ts'
 
-/** The period of both limits in wrangler.toml. */
+/** The `period` of AUTH_ADDRESS_RATE_LIMIT and AUTH_RATE_LIMIT in wrangler.toml. */
 export const ratePeriodSeconds = 60
 
 /** A client made too many requests. */
@@ -61,7 +61,7 @@ async function count(limits: RateLimits, name: keyof RateLimits, key: string, wa
   if (!isAllowed) throw new RateLimitError()
 }
 
-/** The address of requests that a Worker sends to another zone, whoever wrote it. */
+/** The address that requests have when a Worker of any customer sends them to another zone. */
 const addressOfWorkers = '2a06:98c0:3600::103'
 
 /**

@@ -72,8 +72,8 @@ export async function changePartner(
 }
 
 /**
- * Makes a new secret, and puts a mark in the place of KV's copy. Whoever stops it before the mark has not seen the secret, and runs it
- * again.
+ * Makes a new secret, and puts a mark in the place of KV's copy. The secret is shown after the mark is written: a command that stops
+ * before that is run again.
  *
  * - `rotate`: the old one works for another `graceSeconds`.
  * - `replace-all`: every other one ends.

@@ -6,7 +6,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { readUnchanged, selectPlansById } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectPublication, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
 import { selectSharing } from '../../../db/rebase.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand } from '../../shared/target.ts'
@@ -103,7 +103,8 @@ async function describeInTheWay(
   const inTheWay = sharing.filter(({ identifier }) => named.has(identifier))
   if (inTheWay.length === 0) return []
   const planIds = inTheWay.map((plan) => plan.id)
-  const later = (await selectPublications(db, { planIds, states: ['published'] })).filter((row) => row.id > id)
+  const subject = await selectPublication(db, id)
+  const later = await selectPublications(db, { planIds, afterRevision: subject?.revision ?? subject?.baseRevision })
   const numbers = nameSome(later.map((row) => String(row.id)))
   const which = nameSome(inTheWay.map((plan) => `${plan.identifier} (id ${plan.id})`))
   const since = numbers && ` Changed since by publication ${numbers}.`

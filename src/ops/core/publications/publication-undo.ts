@@ -94,8 +94,8 @@ export async function prepareRedo(
     redoneId: id,
     undoneId: redone.undoneId ?? undefined,
     dueAt: at ?? (isAhead && redone.dueAt !== null ? redone.dueAt : undefined),
-    notes: exceptChanged && names !== '' ? [`It leaves what others changed: ${names}.`] : [],
-    warnings: exceptChanged || names === '' ? [] : [`It replaces what others changed: ${names}.`],
+    notes: exceptChanged && names !== '' ? [`It keeps the later changes of others: ${names}.`] : [],
+    warnings: exceptChanged || names === '' ? [] : [`It overwrites the later changes of others: ${names}.`],
   }
 }
 

@@ -71,7 +71,7 @@ export async function publishProposal(
 }
 
 /**
- * Publishes a change that nobody reads before. It is merged with what others change meanwhile.
+ * Publishes a change without showing it to an operator first. It is merged with the changes that others publish meanwhile.
  * @returns undefined when there is nothing to change.
  * @throws UserError as `propose` and `publishProposal` do.
  */

@@ -325,7 +325,7 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
   await scheduleTenors()
   await ops('plan set cash tenor=Fixed')
   expect((await ops('catalog redo 2 --except-changed')).stderr).toBe(
-    'Note: It leaves what others changed: tenor of cash.\n',
+    'Note: It keeps the later changes of others: tenor of cash.\n',
   )
   expect(await readPending()).toMatchObject([{ id: 4, planCount: 2, dueAt }])
   const later = '2036-01-01T00:00:00Z'
@@ -339,8 +339,8 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
 test.each([
   ['is published', 1, '', 'published', 'Publication 2 was published meanwhile. So publication 3 is cancelled.\n'],
   ['is published', 2, '', 'published', 'Publication 2 was published meanwhile. So publication 3 is cancelled.\n'],
-  ['conflicts', 1, 'tenor=Fixed', 'cancelled', 'Note: It leaves what others changed: tenor of cash.\n'],
-  ['conflicts', 2, 'tenor=Fixed', 'cancelled', 'Note: It leaves what others changed: tenor of cash.\n'],
+  ['conflicts', 1, 'tenor=Fixed', 'cancelled', 'Note: It keeps the later changes of others: tenor of cash.\n'],
+  ['conflicts', 2, 'tenor=Fixed', 'cancelled', 'Note: It keeps the later changes of others: tenor of cash.\n'],
 ])(
   'a publication that %s while it is made again has its effect once: before change %i',
   async (_, number, fix, state, said) => {
@@ -406,7 +406,7 @@ test('an approver sees what will be published, again when others change it meanw
   expect((await exportPlans())[0]).toMatchObject({ hint: 'Mine', tenor: 'Before', name: 'Meanwhile' })
 })
 
-test('an approval of what others did already says that it changed nothing', async () => {
+test('an approval says that it changed nothing when others had made the same change', async () => {
   approval = 'required'
   await ops('plan close cash --public-note Full. --as amina')
   approval = 'off'

@@ -309,11 +309,12 @@ describe('with approval', () => {
 
   test('the refusal to make one again names the plan of others that contradicts it, and their publication', async () => {
     await importPlans([makePlan({ id: 3, identifier: 'silver', category: null })])
+    const { publication } = await setFields(careful, 'silver', ['category.id=701'], request)
     const category = { ...cash.category, id: 701, name: 'Cash', displayName: 'Cash', tagLine: 'Save.' }
     const change = await prepareImport(store, { plans: [cash, gold].map((plan) => ({ ...plan, category })) })
     const renamed = await publishChange(store, change, { ...request, dueAt: nextMinute() })
     await setHint('cash', 'Overtaken')
-    const { publication } = await setFields(store, 'silver', ['category.id=701'], request)
+    await approvePublication(careful, publication?.id ?? 0, boris)
     const id = renamed?.id ?? 0
     expect((await readPublication(store, id)).row.willConflict).toContain('category.name of cash')
     for (const choice of [{}, { exceptChanged: true }])

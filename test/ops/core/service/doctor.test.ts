@@ -256,7 +256,7 @@ describe('publications', () => {
     ])
   })
 
-  test('that an earlier one makes conflict are named with it: making the later one again would not help', async () => {
+  test('that conflict with an earlier one are named with it: making the later one again would not help', async () => {
     const [first, second] = [await schedule('plan-1'), await schedule('plan-1', 'Later.')]
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
