@@ -99,7 +99,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
       entryPoints: {
         'browser/every-page': join(source, 'browser/every-page.ts'),
         'browser/try': join(source, 'browser/try.ts'),
-        styles: join(source, 'static/styles.css'),
+        styles: join(source, 'styles/styles.css'),
       },
       outdir: folder,
       chunkNames: 'browser/[name]-[hash]',

@@ -105,7 +105,7 @@ export function readSiteFile(file: string): string {
   return readFileSync(join(import.meta.dirname, file), 'utf8')
 }
 
-/** The scopes of highlight.js that styles.css colors, by their color. */
+/** The scopes of highlight.js that text.css colors, by their color. */
 const colors: Record<string, string> = Object.fromEntries(
   Object.entries({
     soft: ['comment', 'meta'],

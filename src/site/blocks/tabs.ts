@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { formatCode, readSiteFile, renderCode, type Block } from '../markdown.ts'
 
 interface Tab {
-  /** The language, as readers know it. styles.css shows its panel, and every-page.ts remembers it. */
+  /** The language, as readers know it. start.css shows its panel, and every-page.ts remembers it. */
   label: string
   /** In src/site, and below the site's address. */
   file: string

@@ -5,7 +5,7 @@ import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
-// On a wide screen, "On this page" is beside the text: styles.css.
+// On a wide screen, "On this page" is beside the text: frame.css.
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
