@@ -1,4 +1,5 @@
-// The numbers, addresses and answers of src/api/promises.ts, for every page that names one.
+// The numbers, addresses and answers that pages repeat from src/api and the catalog's schema.
+import { defaultTokenLifetimeSeconds } from '../../api/config.ts'
 import * as promises from '../../api/promises.ts'
 import { maxDigits } from '../../catalog/plan-schema.ts'
 import { formatMarkdownTable } from '../markdown.ts'
@@ -14,6 +15,7 @@ export const promised: Record<string, string> = {
   noticeDays: String(promises.breakingChangeNoticeDays),
   fairUse: String(promises.fairUsePerMinute),
   digits: String(maxDigits),
+  lifetime: String(defaultTokenLifetimeSeconds),
   evidence: describeEvidence(inProductionSince),
   support: formatAddress(promises.support.email),
   securityEmail: formatAddress(promises.securityEmail),
