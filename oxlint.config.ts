@@ -160,9 +160,10 @@ const rows: Row[] = [
     in: 'src/ops/commands/plans',
     may: [
       ...belowCommands,
-      ...rooms('differences', 'publications', 'catalog', 'plans'),
+      ...rooms('differences', 'publications', 'catalog', 'partners', 'plans'),
       frame,
       'src/ops/commands/catalog',
+      'src/ops/commands/partners',
     ],
   },
   {

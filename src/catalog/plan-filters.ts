@@ -1,5 +1,5 @@
 // The filters of the plan list. The parser, the cache key, the SQL, openapi.json, the client, the guides, the site's
-// controls and `plan why` read this table. It doesn't load the schema: it runs in the Worker, in Node and in browsers.
+// controls and `why` read this table. It doesn't load the schema: it runs in the Worker, in Node and in browsers.
 import { readPath } from '../json.ts'
 import type { Plan } from './plan-schema.ts'
 

@@ -42,7 +42,7 @@ export function selectPartners(db: OperatorDatabase) {
 
 /**
  * @param name the short name or the client ID.
- * @param atSeconds as it was at the end of that Unix second, except for its contact and its secrets.
+ * @param atSeconds as it was, or will be, at the end of that Unix second, except for its contact.
  */
 export async function selectPartner(
   db: OperatorDatabase,
@@ -53,11 +53,12 @@ export async function selectPartner(
   const ofClient = db.select({ shortName }).from(changeRecord).where(eq(clientId, name)).limit(1)
   const wasMade = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
   const isWanted = and(eq(shortName, sql`coalesce(${ofClient}, ${name})`), wasMade)
-  const [found] = await selectRows(db, isWanted).orderBy(desc(id)).limit(1)
+  const [found] = await selectRows(db, isWanted, atSeconds).orderBy(desc(id)).limit(1)
   return found
 }
 
-function selectRows(db: OperatorDatabase, condition: SQL | undefined) {
+function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
+  const now = sql`coalesce(${atSeconds ?? null}, unixepoch())`
   const secret = sql`json_each(${changeRecord.secrets})`
   const expiresAt = sql`value ->> '$.expiresAt'`
   return db
@@ -65,10 +66,10 @@ function selectRows(db: OperatorDatabase, condition: SQL | undefined) {
       ...partnerFields,
       contact: partnerContacts.contact,
       secrets: sql`(
-        select json_group_array(json_remove(value, '$.hash')) from ${secret} where coalesce(${expiresAt} > unixepoch(), 1)
+        select json_group_array(json_remove(value, '$.hash')) from ${secret} where coalesce(${expiresAt} > ${now}, 1)
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
       /** When the grace period of the secret before them ended; null when it had none. */
-      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= unixepoch())`,
+      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${now})`,
     })
     .from(changeRecord)
     .leftJoin(partnerContacts, eq(partnerContacts.shortName, changeRecord.shortName))

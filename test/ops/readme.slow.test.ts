@@ -65,7 +65,7 @@ async function runStory(run: Run): Promise<string[]> {
 test('works on a local state', async () => {
   await runOnState('catalog', 'import', demo)
   const commands = await runStory((words, terminal) => runCommand([...words, '--persist-to', state], {}, terminal))
-  for (const command of ['partner lockdown', 'catalog undo', 'catalog cancel', 'plan why', 'partner log']) {
+  for (const command of ['partner lockdown', 'catalog undo', 'catalog cancel', 'why boda', 'partner log']) {
     expect(commands).toContain(command)
   }
 })

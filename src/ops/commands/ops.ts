@@ -13,7 +13,7 @@ export const help = `Operate the partner investment plan catalog.
 Start with these, and add --help to any command:
   npm run -s ops -- partner create --short-name acme --name "Acme Wallet" --country KE
   npm run -s ops -- catalog import plans.json --dry-run
-  npm run -s ops -- plan why ID --partner acme`
+  npm run -s ops -- why acme ID`
 
 export const footer = `
 Run it as: npm run -s ops -- <noun> <verb> [flags]
@@ -37,6 +37,10 @@ export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
 }
 
 const dailyVerbs: Readonly<Record<string, Entry<Verb>>> = {
+  why: {
+    help: 'say why a partner gets 401, or sees a plan or does not',
+    load: async () => (await import('./plans/why.ts')).why,
+  },
   doctor: { help: 'check what an operator must fix', load: async () => (await import('./service/service.ts')).doctor },
   dev: { help: 'serve the API and the site on this machine', load: async () => (await import('./service/dev.ts')).dev },
   'prepare-dev': {

@@ -164,7 +164,7 @@ test('ops --help lists nouns and verbs in groups, and says how to call them', as
   })
   expect(readListed(rest)).toEqual(service)
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
-  for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
+  for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'why acme ID']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
   }
 })

@@ -116,7 +116,7 @@ describe.each(filterNames)('%s', (name) => {
     }
   })
 
-  test('is named by plan why', () => {
+  test('is named by ops why', () => {
     for (const plan of [one, two]) {
       expect(listMatchingFilters(plan)).toContain(`${name}=${String(getValue(plan, planFilters[name]))}`)
     }

@@ -109,19 +109,6 @@ export const partner = {
     run: async ({ shortName }, { store }) => describePartner(await findPartner(store, shortName)),
   }),
 
-  why: verb({
-    help: 'say why its requests are refused: its state, and who ended which secrets and tokens, and when',
-    example: 'partner why acme',
-    args,
-    json: 'the partner as an object, with sentences',
-    async run({ shortName }, { store }) {
-      const { explainPartner } = await import('../../core/partners/partner-explanation.ts')
-      const found = await findPartner(store, shortName)
-      const sentences = await explainPartner(store, found)
-      return { data: { ...partnerToJson(found), sentences }, text: `${sentences.join('\n')}\n` }
-    },
-  }),
-
   identify: verb({
     help: 'say whose the client secrets, tokens and signing keys of a text from standard input are, at most ten, and which command ends each; never prints them',
     example: 'partner identify < FILE',

@@ -10,12 +10,11 @@ import {
   prepareViewable,
   type PreparedPlan,
 } from '../../core/plans/plan-changes.ts'
-import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
+import { selectPendingChanges } from '../../core/plans/plan-explanation.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
-import { freshness } from '../../shared/freshness-phrase.ts'
-import { describeChange, formatDifference, printPublication, publicationToJson } from '../catalog/publication-output.ts'
+import { formatDifference, printPublication, publicationToJson } from '../catalog/publication-output.ts'
 import { publishShown } from '../catalog/publish-shown.ts'
+import { describePending } from './why.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { timeFlag } from '../frame/shared-flags.ts'
@@ -126,23 +125,6 @@ export const plan = {
       return report(run, result, lines)
     },
   }),
-
-  why: verb({
-    help: `say why a partner sees a plan, or does not, and who took it off the list; partners see a change within ${freshness}`,
-    example: 'plan why mwamba-money-market-fund --partner acme',
-    args,
-    flags: {
-      partner: { value: '<short-name>', help: 'the partner', isRequired: true },
-      at: timeFlag,
-    },
-    json: 'an object with reason and sentence; without --at, also with fix and pending',
-    async run({ id, partner, at }, { store }) {
-      const { fix, ...answer } = await explainPlan(store, { plan: id, partner, at })
-      if (at !== undefined) return { data: answer, text: `As of ${formatLocalTime(at)}, ${answer.sentence}\n` }
-      const pending = (await selectPendingChanges(store, id)).map(describePending)
-      return { data: { ...answer, fix, pending }, text: [`${answer.sentence} ${fix}`, ...pending, ''].join('\n') }
-    },
-  }),
 }
 
 interface PlanResult {
@@ -200,11 +182,4 @@ function describeState({ plan: after, publication }: PlanResult): string {
 
 function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }
-}
-
-function describePending({ publication, change }: PendingChange): string {
-  const { id, dueAt, willConflict } = publication
-  const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`
-  const problem = willConflict === null ? '' : `, which conflicts now: ${willConflict}`
-  return `${when}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
 }

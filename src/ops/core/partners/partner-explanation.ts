@@ -19,14 +19,14 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
     suspendedAt === null
       ? `${status}, and lists the plans of ${country}.`
       : `${status} since ${explainEntry(findLast('end', 'suspend'))}: every request gets 401.`,
-    ...(secrets.length === 0 ? [] : [`Its newest secret is of ${explainEntry(newSecret)}.`]),
+    ...(secrets.length === 0 ? [] : [`Its newest secret was made at ${explainEntry(newSecret)}.`]),
     ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
   ]
   const resumed = suspendedAt === null && findLast('resume')
   if (resumed) sentences.push(`Its last suspension ended at ${explainEntry(resumed)}.`)
   if (tokensValidFrom === null) return sentences
   const ended = explainEntry(findLast('lockdown', 'end-tokens'))
-  return [...sentences, `Tokens from before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token: ${ended}.`]
+  return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
 }
 
 /** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */

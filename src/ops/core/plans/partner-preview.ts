@@ -15,7 +15,7 @@ export async function previewPlans(store: Store, name: string, atSeconds?: numbe
   const partner = await findPartner(store, name, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner
   if (suspendedAt !== null) {
-    const why = describeCommand(store.target, 'partner', 'why', shortName)
+    const why = describeCommand(store.target, 'why', shortName)
     const since = `${readPartnerStatus(partner)} since ${formatIsoTime(endedAt ?? suspendedAt)}`
     throw new UserError(`${shortName} gets no list: ${since}. See: ${why}`)
   }

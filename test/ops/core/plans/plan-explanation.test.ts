@@ -1,4 +1,4 @@
-// The transcript of plans shows `plan why` now.
+// The transcript of plans shows `why` now.
 import { beforeEach, expect, test } from 'vitest'
 import { changePartner } from '../../../../src/ops/core/partners/account-changes.ts'
 import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
