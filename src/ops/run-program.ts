@@ -26,8 +26,8 @@ export async function runProgram(): Promise<void> {
     setImmediate(() => {
       // The reader may close it early (| head).
       const isFailed = writeError !== undefined && writeError.code !== 'EPIPE'
-      if (writeError && context.unseen.isChanged) {
-        const lines = ['The change was made; its output could not be written.', context.unseen.fix ?? '']
+      if (writeError && context.effect.outcome === 'changed') {
+        const lines = ['The change was made; its output could not be written.', context.effect.fix ?? '']
         stderr.write(`${lines.join('\n').trim()}\n`)
       } else if (isFailed) stderr.write(`The output is incomplete (${writeError?.code}).\n`)
       process.exit(isFailed && code === 0 ? 2 : code)

@@ -166,7 +166,6 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
       `Sheet "Plans", row 3, column performance1: ${number} 12.4 %, in a cell that is formatted as a percentage.`,
       `Sheet "Plans", row 4, column performance1: ${number} the date 2026-05-01.`,
       'Sheet "Plans", row 5, column performanceDate: expected a calendar date as YYYY-MM-DD; found "30/10/2026".',
-      'Nothing was changed.',
       '',
     ],
   })

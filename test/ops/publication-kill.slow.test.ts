@@ -99,11 +99,11 @@ async function readListsAfterSchedule(): Promise<string> {
 /** What a command says about its change. */
 function readClaim({ code, stdout, stderr }: Awaited<ReturnType<typeof run>>): string {
   if (code === 0 && stderr === '') return 'made'
-  const [, claim = ''] = /^Can't reach 127\.0\.0\.1:\d+: \w+\. (.+)\n$/.exec(stderr) ?? ['', stderr]
+  const [, claim = ''] = /^Can't reach 127\.0\.0\.1:\d+: \w+\.\n([^]+)\n$/.exec(stderr) ?? ['', stderr]
   if (code !== 2 || stdout !== '') return `${code}: ${stdout}${stderr}`
   if (claim.startsWith('It is not known whether the change was made')) return 'unknown'
   if (claim.startsWith('The change was made')) return 'made'
-  return claim === 'Nothing was changed in the database.' ? 'not made' : claim
+  return claim === 'Nothing was changed.' ? 'not made' : claim
 }
 
 describe.each<[string, Omit<Outage, 'after'>]>([

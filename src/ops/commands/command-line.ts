@@ -4,7 +4,7 @@ import { checkAttribution, checkNoSecrets, type Attribution } from '../core/reco
 import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
-import { UserError } from '../shared/user-error.ts'
+import { nothingChanged, UserError } from '../shared/user-error.ts'
 import { escapeOutput, type SafeIo } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import type { CommandContext } from './frame/command-context.ts'
@@ -13,7 +13,7 @@ import { createRun } from './frame/run.ts'
 import { listFlags } from './frame/shared-flags.ts'
 import { toKebabCase, type Flag, type SharedInput, type Verb } from './frame/verb.ts'
 
-/** 0; 2 for a mistake or a service that can't be used, 3 for findings: stderr has them line by line; 1 for a bug. */
+/** 0; 2 for a mistake or a service that can't be used; 3 for findings; 1 for a bug. Stderr says more, line by line. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 /** Arguments and flags by name. The flags that verbs share have known types. */
@@ -60,15 +60,18 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
       if (page !== '') io.stdout.write(page)
       return error.exitCode === 0 ? 0 : 2
     }
-    const isMistake = error instanceof Error && mistakes.has(error.name)
     const bug = error instanceof Error ? error.stack : String(error)
-    io.stderr.writePieces([{ style: 'red', text: isMistake ? error.message : `A bug: ${bug}` }, '\n'])
-    return isMistake ? 2 : 1
+    io.stderr.writePieces([{ style: 'red', text: isMistake(error) ? error.message : `A bug: ${bug}` }, '\n'])
+    return isMistake(error) ? 2 : 1
   }
 }
 
 /** The errors whose messages are for people, by name: not every command loads them. */
 const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
+
+function isMistake(error: unknown): error is Error {
+  return error instanceof Error && mistakes.has(error.name)
+}
 
 /** Loads only the verbs of the noun that was typed. */
 async function addCommands(root: Command, argv: readonly string[], nowSeconds: number): Promise<TypedVerb[]> {
@@ -182,6 +185,10 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   if (verb.store !== 'none' && !verb.passesOn) run.progress?.show('Working')
   try {
     return await (verb.store === undefined ? run.withStore(target, start) : start())
+  } catch (error) {
+    const { outcome, isMarked = false } = context.effect
+    const isRefused = (verb.changes || verb.asks) && !dryRun && outcome === 'unchanged' && !isMarked
+    throw isRefused && isMistake(error) ? new UserError([error.message, nothingChanged].filter(Boolean)) : error
   } finally {
     run.progress?.stop()
   }
@@ -224,7 +231,7 @@ function pointErrorsAtHelp(command: Command, words: string): void {
         .trim()
         .replace(/^error: /, '')
         .replaceAll(/\s+/g, ' ')
-      write(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, '')}. See: ${seeAlso}\n`)
+      write(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, '')}.\nSee: ${seeAlso}\n`)
     },
   })
 }

@@ -1,13 +1,15 @@
-/** A mistake of the user, or of the user's environment. Each problem is one line that says what is wrong and names the fix. */
+/**
+ * A mistake of the user, or of the user's environment. Each problem is one line. Below the problems, each way out is a line that
+ * ends with its command. Where a command could have changed something, the command line adds `Nothing was changed.`
+ */
 export class UserError extends Error {
   override readonly name = 'UserError'
 
-  constructor(problems: string | readonly string[]) {
-    super([problems].flat().join('\n'))
+  constructor(lines: string | readonly string[]) {
+    super([lines].flat().join('\n'))
   }
 }
 
-/** The last line of a refusal. */
 export const nothingChanged = 'Nothing was changed.'
 
 /** @throws UserError that names every problem, if there is one. */

@@ -20,9 +20,10 @@ import { listMigrationFiles } from './wrangler.ts'
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locate(target)
   if (!existsSync(resolve(state, 'v3/d1'))) {
-    throw new UserError(
-      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: ${migration}`,
-    )
+    throw new UserError([
+      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder.`,
+      `Otherwise create it: ${migration}`,
+    ])
   }
   return withRuntime(target, (_, store) => work(store))
 }
@@ -59,7 +60,7 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema)) {
-      throw new UserError(`The local database in ${state} is not migrated. Run: ${migration}`)
+      throw new UserError([`The local database in ${state} is not migrated.`, `Run: ${migration}`])
     }
     const isOfState = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
     if (!isOfState && findReason(error) === undefined) throw error
@@ -69,9 +70,10 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
         `The folder ${state} can't be written: ${diskProblem}. Free space, or make it writable, then run the command again.`,
       )
     }
-    throw new UserError(
-      `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again. Otherwise move the folder away, and create a new one: ${migration}`,
-    )
+    throw new UserError([
+      `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again.`,
+      `Otherwise move the folder away, and create a new one: ${migration}`,
+    ])
   }
 }
 
@@ -96,8 +98,10 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       // Another start of npm run dev was quicker.
       if ((await listApplied()).includes(file)) continue
       if (isCausedBy(error, localBusy)) throw error
-      const reason = `The local database can't be migrated: ${findCause(error)}`
-      throw new UserError(`${reason}. Delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`)
+      throw new UserError([
+        `The local database can't be migrated: ${findCause(error)}.`,
+        `Delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`,
+      ])
     }
   }
   return applied

@@ -5,9 +5,11 @@ import { isUncertain } from './failure.ts'
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** Each store has one. Only the functions of this file write to it. */
+/** Each store has one. */
 export interface OutcomeTracker {
   outcome: Outcome
+  /** Whether a mark was written to the cache before the database answered. */
+  isMarked?: boolean
 }
 
 /**
@@ -44,16 +46,19 @@ export async function makeOutsideChange(changes: OutcomeTracker, change: () => P
   changes.outcome = 'changed'
 }
 
-export function describeOutcome(target: Target, { outcome }: OutcomeTracker): string {
+/** @returns the lines of a message about a failure that say what became of the change. */
+export function describeOutcome(target: Target, { outcome, isMarked = false }: OutcomeTracker): string[] {
   switch (outcome) {
     case 'unchanged':
-      return 'Nothing was changed in the database.'
+      return isMarked ? ['Nothing was changed in the database.'] : []
     case 'changed':
-      return 'The change was made: check before you try again, and rotate a secret that was not printed.'
-    case 'unknown': {
-      const [catalog, partner] = ['catalog', 'partner'].map((noun) => describeCommand(target, noun, 'log'))
-      const keys = describeCommand(target, 'keys', 'list')
-      return `It is not known whether the change was made. When Cloudflare answers, see: ${catalog}, ${partner} or ${keys}. If a new secret was not printed, it is lost: rotate again.`
-    }
+      return ['The change was made: check before you try again, and rotate a secret that was not printed.']
+    case 'unknown':
+      return [
+        'It is not known whether the change was made. A new secret that was not printed is lost: rotate again.',
+        ...['catalog', 'partner'].map(
+          (noun) => `When Cloudflare answers, see: ${describeCommand(target, noun, 'log')}`,
+        ),
+      ]
   }
 }

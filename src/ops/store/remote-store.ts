@@ -5,7 +5,7 @@ import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type CloudflareCall, type ListPages } from './cloudflare-api.ts'
-import { CloudflareError, findCloudflareError, isCausedBy, isUncertain } from './failure.ts'
+import { CloudflareError, findCloudflareError, isCausedBy } from './failure.ts'
 import { describeOutcome, type OutcomeTracker } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
@@ -38,12 +38,10 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema))
-      throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
+      throw new UserError([`The database of [env.${target.env}] is not migrated.`, `Run: ${describeMigration(target)}`])
     const refusal = findCloudflareError(error)
     if (refusal === undefined) throw error
-    // A refused call had no effect, and says so by itself.
-    const isTold = changes.outcome !== 'unchanged' || isUncertain(refusal)
-    throw new UserError(isTold ? `${refusal.message} ${describeOutcome(target, changes)}` : refusal.message)
+    throw new UserError([refusal.message, ...describeOutcome(target, changes)])
   }
 }
 

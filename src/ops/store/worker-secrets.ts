@@ -47,9 +47,10 @@ async function checkEditable(target: Target): Promise<void> {
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
   const [live, latest] = await Promise.all(versions).catch(refuse)
   if (live.every(({ versionId }) => versionId === latest)) return
-  throw new UserError(
-    `${problem}, because the latest version does not get all requests. Deploy first: ${describeDeploy(target)}`,
-  )
+  throw new UserError([
+    `${problem}, because the latest version does not get all requests.`,
+    `Deploy first: ${describeDeploy(target)}`,
+  ])
 }
 
 /** Passes the secrets through standard input: arguments are visible in process lists. */

@@ -10,10 +10,10 @@ export async function confirm(
 ): Promise<void> {
   const question = `${describePlace(target)} ${effect}`
   if (!stdin.isTTY) {
-    throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`)
+    throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead.`)
   }
   stderr.write(`${question} Go ahead? [y/N] `)
-  if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError('Nothing was changed.')
+  if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError([])
 }
 
 /** A terminal delivers whole lines. Leaving a `for await` loop would close stdin, and a second question would fail. */

@@ -71,7 +71,7 @@ beforeAll(async () => {
 describe.each(Object.entries(targets))('a command on a %s store', (_, target) => {
   test('refuses a database that is not migrated, with the command that migrates it', () => {
     const error = String(errorsBeforeMigration.get(target))
-    expect(error).toMatch(/^UserError: .* is not migrated\. Run: /)
+    expect(error).toMatch(/^UserError: .* is not migrated\.\nRun: /)
     expect(error).toContain(describeMigration(target))
   })
 

@@ -23,7 +23,7 @@ test('a database that is not migrated is refused, and the named command migrates
   const open = () => withLocalStore({ persistTo }, listPartners)
   const migration = `npm run migrate -- --local --persist-to '${persistTo}'`
   await expect(open()).rejects.toThrow(
-    new UserError(`The local database in ${persistTo} is not migrated. Run: ${migration}`),
+    new UserError(`The local database in ${persistTo} is not migrated.\nRun: ${migration}`),
   )
   await promisify(execFile)('sh', ['-c', migration])
   expect(await open()).toEqual([])

@@ -16,7 +16,7 @@ test.each(['nowhere', '.'])('a state folder without a database is refused: %s', 
   const state = join(folder, path)
   await expect(withLocalStore({ persistTo: state }, async () => {})).rejects.toThrow(
     new UserError(
-      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: npm run migrate -- --local --persist-to ${state}`,
+      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder.\nOtherwise create it: npm run migrate -- --local --persist-to ${state}`,
     ),
   )
 })
@@ -25,7 +25,7 @@ test('a file in the place of a folder is refused', async () => {
   await mkdir(join(folder, 'v3/d1'), { recursive: true })
   await writeFile(join(folder, 'v3/kv'), '')
   await expect(withLocalStore({ persistTo: folder }, listPartners)).rejects.toThrow(
-    /^The local state in .* can't be used: .*\/kv.* move the folder away, and create a new one: /,
+    /^The local state in .* can't be used: .*\/kv.*\n.* move the folder away, and create a new one: /,
   )
 })
 

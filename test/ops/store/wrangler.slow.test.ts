@@ -16,7 +16,7 @@ const listKeys = async () => {
 
 test('the command that a missing migration names migrates the database', async () => {
   const migration = 'npm run migrate -- --remote --env staging'
-  const stderr = `The database of [env.staging] is not migrated. Run: ${migration}\n`
+  const stderr = `The database of [env.staging] is not migrated.\nRun: ${migration}\n`
   expect(await remote('partner', 'list')).toEqual(refused(stderr))
   await runFile('sh', ['-c', migration])
   const { code, stdout } = await remote('partner', 'list')

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { confirm } from '../../../src/ops/terminal/confirm.ts'
 
 test('a command may ask twice: the first answer leaves the terminal open', async () => {
@@ -16,5 +17,5 @@ test('a command may ask twice: the first answer leaves the terminal open', async
     '[staging] 2 plans will be removed. Go ahead? [y/N] [staging] Is all of this intended? Go ahead? [y/N] ',
   )
   stdin.end()
-  await expect(confirm({ stdin, stderr }, target, 'A third time?')).rejects.toThrow('Nothing was changed.')
+  await expect(confirm({ stdin, stderr }, target, 'A third time?')).rejects.toThrow(new UserError([]))
 })

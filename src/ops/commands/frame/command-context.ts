@@ -1,6 +1,7 @@
 // Everything that commands need besides their input. A test passes its own. Modules that only some commands need are loaded late.
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { readGitEmail } from '../../store/checkout.ts'
+import type { OutcomeTracker } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
@@ -23,13 +24,12 @@ export interface CommandContext {
   argv: readonly string[]
   /** The variables of the environment. */
   variables: Readonly<Record<string, string | undefined>>
-  /** What the user must know if stdout can't be written. The command writes to it. */
-  unseen: Unseen
+  /** What the command has done so far. The command writes to it. */
+  effect: Effect
 }
 
-interface Unseen {
-  isChanged: boolean
-  /** How to get what only the output had, such as a secret. */
+interface Effect extends OutcomeTracker {
+  /** How to get what only the output had, such as a secret, if stdout can't be written. */
   fix?: string | undefined
 }
 
@@ -52,6 +52,6 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),
     argv,
     variables,
-    unseen: { isChanged: false },
+    effect: { outcome: 'unchanged' },
   }
 }

@@ -61,13 +61,13 @@ export function createRun(
         try {
           return await work(progress ? withProgress(store, progress.show) : store)
         } finally {
-          context.unseen.isChanged ||= store.changes.outcome === 'changed'
+          Object.assign(context.effect, store.changes)
         }
       }),
     report: (...lines) => isJson || stdout.writePieces(toLines(lines)),
     warn: (...lines) => stderr.writePieces(toLines(lines)),
     print: ({ data, text, note, ifUnseen }) => {
-      context.unseen.fix = ifUnseen
+      context.effect.fix = ifUnseen
       if (isJson) return void stdout.write(`${JSON.stringify(data)}\n`)
       const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
       const place = isChange ? `${describePlace(target)} ` : ''

@@ -319,7 +319,8 @@ async function readSecret({ io: { stdin }, target }: Run): Promise<string> {
   const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
   if (text.trim() !== '') return text
   const identify = describeCommand(target, 'partner', 'identify')
-  throw new UserError(
-    `There is no secret on standard input. Pass it in a file that only you can read, or through a pipe: ${identify} < FILE`,
-  )
+  throw new UserError([
+    'There is no secret on standard input.',
+    `Pass it through a pipe, or in a file that only you can read: ${identify} < FILE`,
+  ])
 }

@@ -33,6 +33,7 @@ npm run check fails.`,
     skipCheck: { help: 'skip npm run check, for example after CI ran it' },
     yes: { help: 'skip the question that a checkout gets that is older than the database' },
   },
+  asks: true,
   store: 'none',
   async run({ env, url, allowDirty, skipCheck }, run) {
     const { variables, clock, report, findOrigin, progress } = run
@@ -50,10 +51,11 @@ npm run check fails.`,
     const origin = url ?? (await findOrigin(target))
     if (!skipCheck) progress?.step('Step 2 of 4: npm run check')
     if (!skipCheck && !(await runProjectCheck())) {
-      throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
+      throw new UserError('npm run check failed. Fix what it names, or add --skip-check.')
     }
     const wayBack = describeRollback(env, await findLiveVersion(target))
     progress?.step('Step 3 of 4: wrangler deploy')
+    run.effect.outcome = 'unknown'
     const id = await deployWithWrangler(env, origin)
     if (id === undefined) throw makeDeployError(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
@@ -93,7 +95,7 @@ function makeVersionError(
   outcome: 'failed' | 'unreachable',
   { id, origin, wayBack }: { id: string; origin: string; wayBack: string },
 ): UserError {
-  if (outcome === 'failed') return new UserError(`The smoke test failed, and version ${id} is live. ${wayBack}`)
+  if (outcome === 'failed') return new UserError([`The smoke test failed, and version ${id} is live.`, wayBack])
   return new UserError([
     `Version ${id} is live, and not tested: ${origin} does not answer. A new domain does once it has its certificate.`,
     wayBack,

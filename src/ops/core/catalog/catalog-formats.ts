@@ -4,7 +4,7 @@ import { formatCatalog, type CatalogFile } from '../file-formats/catalog-file.ts
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { formatCatalogSheet } from '../file-formats/catalog-sheet.ts'
 import type { CatalogInput } from './catalog-import.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { formatCsv, parseCsv } from '../file-formats/csv-file.ts'
 import { decodeText } from '../../store/text-encoding.ts'
 import { judgeFile } from '../file-formats/file-kind.ts'
@@ -45,15 +45,11 @@ const jsonStart = /^\s*(?:\{|\[\s*[{[\]])/
  * @throws UserError when it has another format.
  */
 export async function parseCatalogInput(file: string, bytes: Uint8Array): Promise<CatalogInput> {
-  if (bytes.length === 0) throw new UserError(['The file is empty.', nothingChanged])
-  try {
-    if (judgeFile(bytes) === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
-    const text = decodeText(bytes)
-    if (findFormat(extname(file)) === 'json' || jsonStart.test(text)) return { kind: 'json', text }
-    return { kind: 'spreadsheet', spreadsheet: parseCsv(text) }
-  } catch (error) {
-    throw error instanceof UserError ? new UserError([error.message, nothingChanged]) : error
-  }
+  if (bytes.length === 0) throw new UserError('The file is empty.')
+  if (judgeFile(bytes) === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
+  const text = decodeText(bytes)
+  if (findFormat(extname(file)) === 'json' || jsonStart.test(text)) return { kind: 'json', text }
+  return { kind: 'spreadsheet', spreadsheet: parseCsv(text) }
 }
 
 export async function formatCatalogFile(

@@ -24,7 +24,7 @@ import { findLaterChanges, type LaterChanges } from '../publications/later-chang
 import type { PreparedChange } from '../publications/proposal.ts'
 import { countPlans, type PlanChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 
 export interface CatalogImport extends PreparedChange {
   notes: string[]
@@ -60,7 +60,7 @@ export async function readCatalog(input: CatalogInput, { db }: Store): Promise<C
   const { defects, places } = result
   const [catalog, highestId] = await Promise.all([selectCatalog(db), selectHighestPlanId(db)])
   const mismatches = findIdentityMismatches([...places.keys()], catalog.plans, highestId, places)
-  throw makeDefectError([...defects, ...mismatches], nothingChanged)
+  throw makeDefectError([...defects, ...mismatches])
 }
 
 /**
@@ -69,7 +69,7 @@ export async function readCatalog(input: CatalogInput, { db }: Store): Promise<C
  */
 export function readUpdate(input: CatalogInput): CatalogUpdate {
   if (input.kind === 'spreadsheet') return parseUpdateSheets(input.spreadsheet)
-  throw new UserError(['catalog update reads .xlsx and .csv: use catalog import for JSON.', nothingChanged])
+  throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
 }
 
 /**
@@ -99,7 +99,7 @@ export async function prepareUpdate(
     const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseNames.has(identifier))
     const known = base ? [...base, ...added] : current
     const { plans, defects } = applyPatches(file, known)
-    if (defects.length > 0) throw makeDefectError(defects, nothingChanged)
+    if (defects.length > 0) throw makeDefectError(defects)
     return { base: base && known, plans }
   })
   return { ...prepared, notes: [...prepared.notes, ...findEmptyReturns(prepared.changes, file.patches)] }
@@ -133,7 +133,7 @@ async function prepareMerge(
   }
   const put = merged.flatMap(({ after }) => after ?? [])
   const mismatches = findIdentityMismatches(put, before, await selectHighestPlanId(db))
-  if (mismatches.length > 0) throw makeDefectError(mismatches, nothingChanged)
+  if (mismatches.length > 0) throw makeDefectError(mismatches)
 
   const changes = listChanged(merged, before)
   return {
@@ -166,7 +166,6 @@ function makeConflictError(conflicts: readonly FieldConflict[], later: LaterChan
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),
     ...later.sentences.slice(0, maxConflicts),
     'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
-    nothingChanged,
   ])
 }
 
@@ -190,7 +189,7 @@ async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: Cata
   if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'
   const fix = 'Export the catalog again, or add --overwrite: the file then replaces also what others changed.'
-  throw new UserError([`${reason} ${fix}`, nothingChanged])
+  throw new UserError([reason, fix])
 }
 
 function describeKept(file: Plans, merged: Plans): string[] {

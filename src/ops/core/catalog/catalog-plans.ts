@@ -95,8 +95,8 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
-/** @returns when a plan appears that is not published yet; undefined when no publication is about to add it. */
-async function describeComingPlan({ db, target }: Store, name: string): Promise<string | undefined> {
+/** @returns lines that say when a plan appears; undefined when no pending publication adds it. */
+async function describeComingPlan({ db, target }: Store, name: string): Promise<string[] | undefined> {
   const planIds = await selectRecordedPlanIds(db, name)
   const pending = await selectPublications(db, { planIds, states: pendingStates })
   for (const { id, dueAt } of pending.toReversed()) {
@@ -104,7 +104,7 @@ async function describeComingPlan({ db, target }: Store, name: string): Promise<
     if (!changes.some(({ before, after }) => before === null && after !== null)) continue
     const when = describeDue(dueAt)
     const show = describeCommand(target, 'catalog', 'show', String(id), '--plan', name)
-    return `There is no plan ${abbreviate(name)} yet: publication ${id} adds it ${when}, and it can be changed from then on. See: ${show}`
+    return [`There is no plan ${abbreviate(name)} yet: publication ${id} adds it ${when}.`, `See: ${show}`]
   }
   return undefined
 }
@@ -115,7 +115,7 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   const plan = await selectPlan(store, name, atSeconds)
   if (plan) return plan
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'catalog', 'log')}`
-  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see}`)
+  throw new UserError([`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}.`, see])
 }
 
 /**
@@ -128,5 +128,5 @@ export async function findCurrentPlan(store: Store, name: string): Promise<{ pla
   const launch = await describeComingPlan(store, name)
   if (launch !== undefined) throw new UserError(launch)
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
-  throw new UserError(`There is no plan ${abbreviate(name)}. ${see}`)
+  throw new UserError([`There is no plan ${abbreviate(name)}.`, see])
 }

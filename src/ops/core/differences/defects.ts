@@ -6,8 +6,8 @@ import { UserError } from '../../shared/user-error.ts'
 /** More defects of the same kind become one line. */
 const maxLines = 10
 
-/** @param closing the last line, that nothing was changed. */
-export function makeDefectError(defects: readonly Defect[], ...closing: string[]): UserError {
+/** @param ways lines that name ways out. */
+export function makeDefectError(defects: readonly Defect[], ...ways: string[]): UserError {
   const groups = Map.groupBy(defects, kindOf)
   const lines = defects.flatMap((defect) => {
     const group = groups.get(kindOf(defect)) ?? []
@@ -15,7 +15,7 @@ export function makeDefectError(defects: readonly Defect[], ...closing: string[]
     const others = (group.length - 1).toLocaleString('en')
     return group[0] === defect ? `${describeDefect(defect)} ${others} more like this.` : []
   })
-  return new UserError([...new Set(lines), ...closing])
+  return new UserError([...new Set(lines), ...ways])
 }
 
 function kindOf({ place, expected, found }: Defect): string {

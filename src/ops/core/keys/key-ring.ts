@@ -79,18 +79,20 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   const successor = kids[kids.indexOf(kid) - 1]
   if (successor === undefined) {
     const rotate = describeCommand(target, 'keys', 'rotate')
-    throw new UserError([`The key ${kid} is the newest. Rotate first: ${rotate}`, leaked])
+    throw new UserError([`The key ${kid} is the newest.`, `Rotate first: ${rotate}`, leaked])
   }
   // KV keeps the copies of partners that a key sealed for as long.
   const untilSeconds = Number(successor) + staleIfErrorHours * 3600
   if (nowSeconds >= untilSeconds) return
-  throw new UserError(
-    `The key ${kid} is needed until ${formatIsoTime(untilSeconds)}: without it, partners without a copy get 503 while D1 fails. ${leaked}`,
-  )
+  const until = formatIsoTime(untilSeconds)
+  throw new UserError([
+    `The key ${kid} is needed until ${until}: without it, partners without a copy get 503 while D1 fails.`,
+    leaked,
+  ])
 }
 
 export function makeUnknownKeyError(kid: string, target: Target): UserError {
-  return new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
+  return new UserError([`There is no key ${abbreviate(kid)}.`, `See: ${describeCommand(target, 'keys', 'list')}`])
 }
 
 /** Deletes a key, and records it. */
@@ -110,7 +112,8 @@ async function changeRecorded(
   await makeOutsideChange(store.changes, change).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
-    throw new UserError([error.message, `The record shows the change all the same. See which keys there are: ${list}`])
+    const recorded = 'The record has the change, although it may not have been made.'
+    throw new UserError([error.message, recorded, `See which keys there are: ${list}`])
   })
 }
 

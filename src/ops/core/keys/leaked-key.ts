@@ -30,8 +30,11 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
   const replaced = { [formatKeyName(next)]: generateKey(), [formatKeyName(kid)]: null }
   await makeOutsideChange(store.changes, () => secrets.put(replaced)).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
-    const repeat = `Nothing was recorded, and the key may be gone all the same. Run the command again: it drops ${kid}, or records that it was dropped.`
-    throw new UserError([error.message, repeat])
+    throw new UserError([
+      error.message,
+      `It is not known whether the key ${kid} is dropped, and nothing was recorded.`,
+      `Run again what drops it, or records the drop: ${describeCommand(store.target, 'keys', 'drop', kid, '--leaked')}`,
+    ])
   })
   return next
 }
@@ -52,9 +55,9 @@ export async function recordReplacedKey(
     const { target } = store
     throw new UserError([
       findCause(error),
-      `The record may lack the drop of ${kid} and the new key ${next}. When the database answers, run both:`,
-      describeCommand(target, 'keys', 'drop', kid, '--leaked'),
-      describeCommand(target, 'keys', 'record', next),
+      `The record may lack the drop of ${kid} and the new key ${next}.`,
+      `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`,
+      `Then the new key: ${describeCommand(target, 'keys', 'record', next)}`,
     ])
   }
 }

@@ -120,7 +120,7 @@ async function makeRequestedChange(
 ): Promise<Pick<RecordedPartner, 'entries'>> {
   const { name, country, shortName } = found.partner
   if (isDone(found.partner, request)) return found
-  throwProblems([explainRefusal(store, found.partner, request.kind)])
+  throwProblems(explainRefusal(store, found.partner, request.kind))
   if (request.kind === 'set' && (request.seenId ?? found.partner.id) !== found.partner.id) {
     throw makeOvertakenError(store, shortName)
   }
@@ -140,7 +140,7 @@ async function makeSecretChange(
   attribution: Attribution,
 ) {
   const { shortName, country, clientId } = found.partner
-  throwProblems([explainRefusal(store, found.partner, replacement.kind)])
+  throwProblems(explainRefusal(store, found.partner, replacement.kind))
   const { clientSecret, secretHash } = await generateSecret(store)
   const made = await insertChange(store, found, { ...replacement, secretHash }, attribution)
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
@@ -162,9 +162,7 @@ async function insertChange(
 
 function makeOvertakenError({ target }: Store, shortName: string): UserError {
   const see = describeCommand(target, 'partner', 'show', shortName)
-  return new UserError(
-    `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
-  )
+  return new UserError([`Somebody else changed ${shortName} at the same time.`, `Before you try again, see: ${see}`])
 }
 
 /** What is repeated is no change: the record would name a second author. */
@@ -186,24 +184,28 @@ function isDone(partner: Partner, request: PartnerRequest): boolean {
   }
 }
 
-/** There are at most two live secrets, and `replace-newest` ends the newest of two. */
-function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string | undefined {
+/** There are at most two live secrets, and `replace-newest` ends the newest of two. @returns the lines of a refusal, if there is one. */
+function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
   if (endedAt !== null) {
-    return `${shortName} was ended at ${formatIsoTime(endedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
+    const create = partnerCommand('create', '--help')
+    return [
+      `${shortName} was ended at ${formatIsoTime(endedAt)}, for good.`,
+      `To onboard it again, create it under another short name: ${create}`,
+    ]
   }
   const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
   if (kind === 'replace-newest' && olderExpiresAt === null) {
-    return `${shortName} has only one secret. To keep it for a grace period: ${rotate()}`
+    return [`${shortName} has only one secret.`, `To keep it for a grace period: ${rotate()}`]
   }
   if (kind === 'rotate' && olderExpiresAt !== null) {
     return [
       `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
       `If the newer one is lost, replace it: ${rotate('--replace-newest')}`,
       `To end both now: ${rotate('--grace', '0')}`,
-    ].join('\n')
+    ]
   }
-  return undefined
+  return []
 }

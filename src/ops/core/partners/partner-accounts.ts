@@ -64,7 +64,7 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
   const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatLocalTime(atSeconds)}`]
   const names = (await selectPartners(db)).map(({ shortName }) => shortName)
   const fix = suggestName(name, names) ?? `See: ${describeCommand(target, 'partner', 'list')}`
-  throw new UserError(`There ${verb} no partner ${abbreviate(name)}${when}. ${fix}`)
+  throw new UserError([`There ${verb} no partner ${abbreviate(name)}${when}.`, fix])
 }
 
 /**
@@ -86,7 +86,7 @@ export async function createPartner(
   } catch (error) {
     if (!isCausedBy(error, 'change_record.partner')) throw error
     const list = describeCommand(store.target, 'partner', 'list')
-    throw new UserError(`The short name ${shortName} is taken. Choose another, or see: ${list}`)
+    throw new UserError([`The short name ${shortName} is taken. Choose another.`, `To see all: ${list}`])
   }
   return { shortName, country, clientId, clientSecret }
 }

@@ -199,6 +199,7 @@ async function writeMark(
 async function markInOutage(store: Store, name: string, partner: Partner | undefined): Promise<string> {
   const marked = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
+  store.changes.isMarked = marked.length > 0
   for (const one of marked) await writeMark(store, one, endedAtMs)
   const effect = 'while the database fails, it gets no token and no list after about three minutes.'
   return marked.length > 0

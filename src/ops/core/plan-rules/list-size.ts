@@ -16,8 +16,7 @@ export function checkListSizes(before: ListSizes, after: ListSizes): void {
     const size = (bytes / megabyte).toFixed(1)
     return `The list of ${country} would have ${size} MB. The service can cache at most ${maxListBytes / megabyte} MB.`
   })
-  if (lines.length > 0)
-    throw new UserError([...lines, 'Make texts shorter, or show fewer plans there. Nothing was changed.'])
+  if (lines.length > 0) throw new UserError([...lines, 'Make texts shorter, or show fewer plans there.'])
 }
 
 /** Adds plans to the lists of a catalog. */

@@ -17,7 +17,7 @@ export async function previewPlans(store: Store, name: string, atSeconds?: numbe
   if (suspendedAt !== null) {
     const why = describeCommand(store.target, 'why', shortName)
     const since = `${readPartnerStatus(partner)} since ${formatIsoTime(endedAt ?? suspendedAt)}`
-    throw new UserError(`${shortName} gets no list: ${since}. See: ${why}`)
+    throw new UserError([`${shortName} gets no list: ${since}.`, `See: ${why}`])
   }
   const plans = await listPlans(store, country, atSeconds)
   return plans.map(({ viewableIn: _viewableIn, ...plan }) => plan)

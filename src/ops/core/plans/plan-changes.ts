@@ -10,7 +10,7 @@ import { checkCountry } from '../../shared/country.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import { describeDue } from '../../shared/time-arguments.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { selectPendingChanges } from './plan-explanation.ts'
 
 /** A change of one plan. */
@@ -61,11 +61,11 @@ export async function prepareFields(
   dueAt?: number,
 ): Promise<PreparedPlan> {
   const patch = parseAssignments(assignments)
-  if (patch.defects.length > 0) throw makeDefectError(patch.defects, nothingChanged)
+  if (patch.defects.length > 0) throw makeDefectError(patch.defects)
   return preparePlan(store, name, dueAt, async (before) => {
     const sharing = await selectSharing(store.db, listNewShared(patch), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
-    if ('defects' in patched) throw makeDefectError(patched.defects, nothingChanged)
+    if ('defects' in patched) throw makeDefectError(patched.defects)
     return patched.plan
   })
 }

@@ -10,7 +10,7 @@ import { selectPublication, selectPublications, type PlanChange } from '../../..
 import { selectSharing } from '../../../db/rebase.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand } from '../../shared/target.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 import type { Store } from '../../store/store.ts'
 import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../differences/defects.ts'
@@ -82,12 +82,12 @@ export async function checkChange(store: Store, { changes, dueAt, ...prepared }:
     const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
       'It can’t be published: its plans have other fields than the catalog.',
-      `To give all plans the fields of the newest code, run with that code: ${write}, then import the file.`,
-      nothingChanged,
+      `To give all plans the fields of the newest code, run these with that code: ${write}`,
+      `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
   const ways = await describeInTheWay(store.db, sharing, contradictions, prepared)
-  throw makeDefectError(listDisagreements(contradictions), ...ways, nothingChanged)
+  throw makeDefectError(listDisagreements(contradictions), ...ways)
 }
 
 /** Names the plans of the catalog that an undo or a redo contradicts, and the publications that changed these since. */

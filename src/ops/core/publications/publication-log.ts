@@ -45,7 +45,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
     const see = (await suggestPlan(store, plan ?? '')) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
-    throw new UserError(`No publication changed a plan ${abbreviate(plan)}. ${see}`)
+    throw new UserError([`No publication changed a plan ${abbreviate(plan)}.`, see])
   }
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
@@ -157,7 +157,7 @@ export async function findPlanChange({ db }: Store, id: number, plan: string): P
     plan,
     changed.flatMap((one) => one?.identifier ?? []),
   )
-  throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.${meant ? ` ${meant}` : ''}`)
+  throw new UserError([`Publication ${id} did not change a plan ${abbreviate(plan)}.`, ...(meant ? [meant] : [])])
 }
 
 /** @returns a question with the identifier of the catalog that may be meant. */

@@ -16,7 +16,7 @@ import {
   type Publication,
   type PublicationRow,
 } from './publications.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 
 export interface UndoChoice {
   /** Identifiers or IDs of plans: takes back only their changes. */
@@ -53,12 +53,9 @@ export async function prepareUndo(
       hasOthers
         ? `To take back the other plans: ${undo(String(id), ...choice, '--except-changed')}`
         : `To take that back first: ${undo(String(later.ids[0] ?? id))}`,
-      nothingChanged,
     ])
   }
-  if (prepared.changes.length === 0) {
-    throw new UserError(`Nothing of publication ${id} is left to take back. ${nothingChanged}`)
-  }
+  if (prepared.changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back.`)
   const notes = conflicts.length === 0 ? [] : [`It leaves what was changed later: ${nameConflicts(conflicts)}.`]
   return { ...prepared, notes, undoneId: id }
 }
@@ -86,7 +83,7 @@ export async function prepareRedo(
       conflicts.length === 0
         ? `The catalog has all values of publication ${id} already.`
         : `Others changed ${names}, and nothing else of publication ${id} is left.`
-    throw new UserError(isCancelled ? why : `${why} To close its case: ${cancel}`)
+    throw new UserError(isCancelled ? why : [why, `To close its case: ${cancel}`])
   }
   return {
     ...prepared,

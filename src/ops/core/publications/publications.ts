@@ -20,7 +20,7 @@ import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { checkChange, mergeWithNow, type CatalogChange, type PreparedChange } from './proposal.ts'
 
 export type { PlanChange, PublicationRow }
@@ -67,7 +67,7 @@ export async function publishProposal(
     }
     compared = next
   }
-  throw new UserError([somebodyElse, nothingChanged])
+  throw new UserError(somebodyElse)
 }
 
 /**
@@ -103,15 +103,12 @@ function leaveStaging(
 }
 
 function makeConflictError(reason: string): UserError {
-  return new UserError([`It can’t be published: ${reason}.`, nothingChanged])
+  return new UserError(`It can’t be published: ${reason}.`)
 }
 
 /** The schedule deletes what is staged for an hour. */
 function makeAbandonedError(): UserError {
-  return new UserError([
-    'It took longer than an hour to write the plans, so they were deleted. Try again.',
-    nothingChanged,
-  ])
+  return new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
 }
 
 /** What became of a change of the state: the row as it is now, if the answer was lost; undefined when nothing was changed. */
@@ -146,8 +143,8 @@ function checkAlive(target: Target, { id, state, dueAt, conflict, decidedBy }: P
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   throw new UserError(
     state === 'conflicted'
-      ? `Publication ${id} conflicted, and was not published: ${conflict}. To make it again: ${command('redo')}`
-      : `Publication ${id} was cancelled by ${decidedBy}, and was not published. See: ${command('show')}`,
+      ? [`Publication ${id} conflicted, and was not published: ${conflict}.`, `To make it again: ${command('redo')}`]
+      : [`Publication ${id} was cancelled by ${decidedBy}, and was not published.`, `See: ${command('show')}`],
   )
 }
 
@@ -163,7 +160,7 @@ export function readNeedsApproval({ config }: Store): boolean {
 export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
   const row = await selectPublication(db, id)
   if (row) return row
-  throw new UserError(`There is no publication ${id}. See: ${describeCommand(target, 'catalog', 'log')}`)
+  throw new UserError([`There is no publication ${id}.`, `See: ${describeCommand(target, 'catalog', 'log')}`])
 }
 
 /**
@@ -188,7 +185,7 @@ export async function approvePublication(
   if (made === 'unseen') return undefined
   const current = made === undefined || made === 'made' ? await findPublication(store, publicationId) : made
   if (made === undefined) {
-    if (current.state === 'waiting') throw new UserError([somebodyElse, nothingChanged])
+    if (current.state === 'waiting') throw new UserError(somebodyElse)
     throw makeStateError(store, current, notWaiting)
   }
   checkAlive(store.target, current)
@@ -267,13 +264,13 @@ export function makeStateError(
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   const isPending = state === 'scheduled' || state === 'waiting'
-  const fix =
+  const ways =
     state === 'published'
-      ? ` To take it back: ${command('undo')}`
+      ? [`To take it back: ${command('undo')}`]
       : isPending
-        ? ` To stop it: ${command('cancel')}`
-        : ''
-  return new UserError(`Publication ${id} ${problem}: it is ${state}${by}.${fix}`)
+        ? [`To stop it: ${command('cancel')}`]
+        : []
+  return new UserError([`Publication ${id} ${problem}: it is ${state}${by}.`, ...ways])
 }
 
 /** Raises the revision without a change of the catalog, which invalidates every cached plan list. */

@@ -187,10 +187,10 @@ test('an import asks before it changes or removes plans of a deployed environmen
     '[staging] 3 plans will be changed or removed. Are the warnings above intended? It will be published at once.'
   const plans = [makePlan({ id: 1, identifier: 'cash', name: 'New' })]
   const alone = await importPlans(plans, remote)
-  expect({ code: alone.code, stdout: alone.stdout, lastLine: alone.stderr.split('\n').at(-2) }).toEqual({
+  expect({ code: alone.code, stdout: alone.stdout, lines: alone.stderr.split('\n').slice(-3) }).toEqual({
     code: 2,
     stdout: expect.stringMatching(/^~ cash: disappears from UG, name .*\n- plan-2: removed/),
-    lastLine: `${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`,
+    lines: [`${question} There is no terminal to ask: add --yes to go ahead.`, 'Nothing was changed.', ''],
   })
   const answered = await importPlans(plans, remote, { isTTY: true })
   expect({ code: answered.code, stderr: answered.stderr }).toEqual({
@@ -217,7 +217,7 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   const { code, stderr } = await ops(set)
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: `${warning}[staging] Are the warnings above intended? It will be published at once. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
+    stderr: `${warning}[staging] Are the warnings above intended? It will be published at once. There is no terminal to ask: add --yes to go ahead.\nNothing was changed.\n`,
   })
   expect((await ops(set, { isTTY: true })).stderr).toContain(`${warning}~ cash: performance1 13.1 → 1300\nKE: 1 `)
   expect((await ops(`plan set cash performance1=13.5 ${remote}`)).stderr).toBe('')

@@ -52,7 +52,7 @@ test('an import of an export adds it to all plans, and an older file keeps it', 
   const older = await ops('catalog export')
   expect(await ops('plan offer plan-2 --country UG')).toContain('Published')
   expect(await ops('plan set plan-2 benchmark=NSE')).toMatch(
-    /its plans have other fields .*\n.*catalog export --output .*\nNothing was changed\.$/m,
+    /its plans have other fields .*\n.*catalog export --output .*\n.* catalog import plans\.json\nNothing was changed\.$/m,
   )
   const edited = (await ops('catalog export')).replace('"benchmark": "None"', '"benchmark": "NSE"')
   expect(await ops('catalog import - --dry-run', edited)).toContain('2 changed')

@@ -44,17 +44,17 @@ test('a new secret is printed, also when the contact can’t be stored', async (
 
 test('when a new secret can’t be printed, the program knows that it was made, and how to replace it', async () => {
   const runUnseen = async (words: string) => {
-    const unseen: CommandContext['unseen'] = { isChanged: false }
-    await runCommand(`partner ${words}`.split(' '), { findOrigin: noOrigin, withStore, unseen })
-    return unseen
+    const effect: CommandContext['effect'] = { outcome: 'unchanged' }
+    await runCommand(`partner ${words}`.split(' '), { findOrigin: noOrigin, withStore, effect })
+    return effect
   }
   const fix = (flags: string) => expect.stringMatching(new RegExp(`partner rotate acme ${flags}$`))
   const created = await runUnseen('create --short-name acme --name Acme --country KE')
-  expect(created).toEqual({ isChanged: true, fix: fix('--grace 0') })
-  expect(await runUnseen('rotate acme')).toEqual({ isChanged: true, fix: fix('--replace-newest') })
-  expect(await runUnseen('suspend acme')).toEqual({ isChanged: true })
+  expect(created).toEqual({ outcome: 'changed', fix: fix('--grace 0') })
+  expect(await runUnseen('rotate acme')).toEqual({ outcome: 'changed', fix: fix('--replace-newest') })
+  expect(await runUnseen('suspend acme')).toEqual({ outcome: 'changed' })
   for (const words of ['suspend acme', 'show acme', 'rotate boda']) {
-    expect(await runUnseen(words)).toEqual({ isChanged: false })
+    expect(await runUnseen(words)).toEqual({ outcome: 'unchanged' })
   }
 })
 
@@ -73,6 +73,22 @@ test('partner suspend asks before it reads the database, and marks the partner i
   expect(calls).toBe(0)
   const { stderr } = await suspend({ stdin: 'y\n', isTTY: true })
   expect(stderr).toMatch(/ Go ahead\? \[y\/N\] The database did not answer\. acme .*cache/)
+})
+
+test('a refusal after an early mark does not say that nothing was changed', async () => {
+  await create('acme')
+  const DB = interceptD1(bindings().DB, async (call) => {
+    // Until the mark is written.
+    await vi.advanceTimersByTimeAsync(5000)
+    return call()
+  })
+  const refuse = async (on: Parameters<typeof openBindingStore>[0]) =>
+    (await runCommand(['partner', 'rotate', 'acme', '--replace-newest'], { withStore: openWith(on) })).stderr
+  expect(await refuse(bindings())).toMatch(/^acme has only one secret\.\n.*\nNothing was changed\.\n$/)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  expect(await refuse({ ...bindings(), DB })).toMatch(
+    /^acme is marked .*\nacme has only one secret\.\n.*: npm run .*\n$/,
+  )
 })
 
 test('partner set is refused when somebody else changes the partner during the question', async () => {

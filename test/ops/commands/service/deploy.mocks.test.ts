@@ -67,12 +67,12 @@ test('a deploy checks the project, deploys, tests the new version, and says how 
 
 test.each<[string, () => unknown, string?]>([
   [
-    'Not everything here is committed: see git status. Commit it, or add --allow-dirty.\n',
+    'Not everything here is committed: see git status. Commit it, or add --allow-dirty.\nNothing was changed.\n',
     () => vi.mocked(isCleanCheckout).mockResolvedValue(false),
   ],
   ['The Worker has no signing key whose time has come. Run: ', () => {}, '9999999999'],
   [
-    'npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.\n',
+    'npm run check failed. Fix what it names, or add --skip-check.\nNothing was changed.\n',
     () => vi.mocked(runProjectCheck).mockResolvedValue(false),
   ],
 ])('a deploy is refused: %s', async (message, change, key) => {

@@ -106,7 +106,8 @@ describe('the record', () => {
     await expect(dropKey(failing, on, attribution, first)).rejects.toEqual(
       new UserError([
         'Can’t write.',
-        'The record shows the change all the same. See which keys there are: npm run -s ops -- keys list',
+        'The record has the change, although it may not have been made.',
+        'See which keys there are: npm run -s ops -- keys list',
       ]),
     )
     expect(await listEntries()).toEqual([`keys-drop ${first}`])
@@ -127,13 +128,13 @@ describe('a drop', () => {
     const leaked = `If it leaked: npm run -s ops -- keys drop ${second} --leaked ${flags}`
     await expectRefusal(
       check([first, second], second),
-      `The key ${second} is the newest. Rotate first: npm run -s ops -- keys rotate ${flags}\n${leaked}`,
+      `The key ${second} is the newest.\nRotate first: npm run -s ops -- keys rotate ${flags}\n${leaked}`,
     )
     for (const successor of [soon, started]) {
       const until = new Date((successor + 30 * hour) * 1000).toISOString().replace('.000', '')
       await expectRefusal(
         check([first, second, successor], second),
-        `The key ${second} is needed until ${until}: without it, partners without a copy get 503 while D1 fails. ${leaked}`,
+        `The key ${second} is needed until ${until}: without it, partners without a copy get 503 while D1 fails.\n${leaked}`,
       )
       await check([first, second, successor], first)
     }
@@ -141,7 +142,7 @@ describe('a drop', () => {
   })
 
   test('is refused for an unknown key, and while Cloudflare would refuse it', async () => {
-    await expectRefusal(check([first], 'x'), `There is no key "x". See: npm run -s ops -- keys list ${flags}`)
+    await expectRefusal(check([first], 'x'), `There is no key "x".\nSee: npm run -s ops -- keys list ${flags}`)
     const secrets = { ...createMemorySecrets(secret(first)), checkEditable: () => Promise.reject(new UserError('No.')) }
     await expectRefusal(checkDroppable(secrets, deployed, first), 'No.')
     await expect(isInUse(secrets, deployed, first)).rejects.toThrow('No.')

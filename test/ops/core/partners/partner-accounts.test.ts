@@ -107,7 +107,7 @@ describe('a rotation', () => {
   test('is refused when the secrets don’t fit, and changes none', async () => {
     await create()
     const [only] = await listSecrets()
-    await expect(replaceNewest()).rejects.toThrow(/^acme has only one secret\. /)
+    await expect(replaceNewest()).rejects.toThrow(/^acme has only one secret\./)
     expect(await listSecrets()).toEqual([only])
     await rotate(hour)
     const both = await listSecrets()
@@ -202,7 +202,7 @@ describe('end', () => {
 
 test('every change refuses an unknown partner', async () => {
   for (const attempt of [...changes, () => change('end')]) {
-    await expect(attempt()).rejects.toThrow(/^There is no partner "acme"\. /)
+    await expect(attempt()).rejects.toThrow(/^There is no partner "acme"\.\n/)
   }
 })
 

@@ -22,7 +22,7 @@ const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
 test('setViewable refuses when somebody else removes the plan at the same time', async () => {
   const interrupted = interruptedStore(() => importPlans([gold], true))
   await expect(setViewable(interrupted, 'cash', { countries: ['TZ'], isViewable: true }, request)).rejects.toThrow(
-    new UserError(['It can’t be published: others changed plan cash.', 'Nothing was changed.']),
+    new UserError('It can’t be published: others changed plan cash.'),
   )
   expect(await listPlans(store)).toEqual([gold])
 })
@@ -38,7 +38,7 @@ test('setFields takes a category by its ID from another plan, and refuses to cha
     cash.category,
   )
   await expect(setFields(store, 'cash', ['category.name=X'], request)).rejects.toThrow(
-    /^Plan "cash": category\.name: expected "Money Market", as in plan "gold"; found "X"\. .*\nNothing was changed\.$/,
+    /^Plan "cash": category\.name: expected "Money Market", as in plan "gold"; found "X"\. /,
   )
   expect(await findPlan(store, 'cash')).toEqual(cash)
 })

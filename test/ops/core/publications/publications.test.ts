@@ -106,7 +106,7 @@ describe('undo', () => {
     expect(await findPlan(store, 'cash')).toEqual({ ...cash, hint: 'Later' })
     const hinted = await setHint('cash', 'Latest')
     await expect(undo(hinted - 2)).rejects.toThrow(
-      `amina@example.com set hint of cash to "Latest" since (publication ${hinted}).\nTo take that back first: npm run -s ops -- catalog undo ${hinted}\nNothing was changed.`,
+      `amina@example.com set hint of cash to "Latest" since (publication ${hinted}).\nTo take that back first: npm run -s ops -- catalog undo ${hinted}`,
     )
   })
 
@@ -387,8 +387,8 @@ describe('a change whose answer is lost is made, and what became of it is said',
   const at = nextMinute()
   const merged = { state: 'published' }
   const ends = [
-    ['cause a conflict of', /^Publication \d+ conflicted, .* nonInvestableNote of cash\. .* catalog redo \d+$/],
-    ['cancel', /^Publication \d+ was cancelled by chidi@example\.com, .* catalog show \d+$/],
+    ['cause a conflict of', /^Publication \d+ conflicted, .* nonInvestableNote of cash\.\n.* catalog redo \d+$/],
+    ['cancel', /^Publication \d+ was cancelled by chidi@example\.com, .*\n.* catalog show \d+$/],
   ] as const
 
   test.each([
@@ -474,7 +474,7 @@ describe('when others come first,', () => {
       await abandon()
       await deleteAbandoned(store.db)
     })
-    await expect(close('cash', deleted, dueAt)).rejects.toThrow(/longer than an hour.*\nNothing was changed\.$/)
+    await expect(close('cash', deleted, dueAt)).rejects.toThrow(/longer than an hour/)
   })
 })
 
