@@ -58,7 +58,8 @@ export async function selectPartner(
 }
 
 function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
-  const now = sql`coalesce(${atSeconds ?? null}, unixepoch())`
+  // The HTTP API passes numbers as text, which no column turns back here.
+  const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
   const secret = sql`json_each(${changeRecord.secrets})`
   const expiresAt = sql`value ->> '$.expiresAt'`
   return db
