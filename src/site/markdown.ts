@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import highlighter from 'highlight.js'
 import { html, raw } from 'hono/html'
 import { Marked } from 'marked'
+import { renderCodeBlock } from './code-block.ts'
 import { exampleOrigin } from './example-origin.ts'
 import type { Markup } from './page-shell.ts'
 
@@ -24,7 +25,7 @@ function createMarked(): Marked {
   return new Marked({
     async: false,
     renderer: {
-      code: ({ text, lang = 'text' }) => highlight(text, lang),
+      code: ({ text, lang = 'text' }) => renderCode(text, lang),
       heading({ tokens, depth, text }) {
         const { id, content } = readId(text, this.parser.parseInline(tokens))
         if (depth === 1) return `<h1>${content}</h1>\n`
@@ -97,10 +98,6 @@ export function formatCode(text: string, language: string): string {
   return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``
 }
 
-export function renderCode(text: string, language: string): Markup {
-  return raw(highlight(text, language))
-}
-
 export function readSiteFile(file: string): string {
   return readFileSync(join(import.meta.dirname, file), 'utf8')
 }
@@ -125,11 +122,10 @@ function shorten(markup: string): string {
     .replaceAll('</span>', '</i>')
 }
 
-/** The block takes the focus, so that it can be scrolled with the keyboard. */
-function highlight(text: string, language: string): string {
+export function renderCode(text: string, language: string) {
   const { value } = highlighter.highlight(text.trimEnd(), { language })
   const code = shorten(value).replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
-  return `<pre tabindex="0" data-language="${language}"><code>${code}</code></pre>\n`
+  return renderCodeBlock(text, code)
 }
 
 function createSlug(heading: string): string {

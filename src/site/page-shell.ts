@@ -32,7 +32,6 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
 
 /** @param origin is empty if it is not known. */
 export async function renderPage(page: Page, sections: Section[], origin: string): Promise<Markup> {
-  const body = await insertContents(String(await page.body))
   const pages = sections.flatMap((section) => section.pages)
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
@@ -78,7 +77,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
                 </div>`,
             )}
           </nav>
-          <main id="content" tabindex="-1">${raw(body)}</main>
+          <main id="content" tabindex="-1">${raw(await insertTools(page))}</main>
         </div>
         <footer class="site">
           <p>
@@ -98,14 +97,21 @@ export async function renderPage(page: Page, sections: Section[], origin: string
 /** A page with fewer sections has no "On this page". */
 const minSections = 4
 
-/** Puts "On this page" below the title. */
-async function insertContents(body: string): Promise<string> {
+/** Puts "Copy page" and "On this page" below the title. */
+async function insertTools({ body, markdown }: Page): Promise<string> {
+  const text = String(await body)
+  const copy = markdown && html`<button class="copy copy-page" type="button">Copy page</button>`
+  const tools = await html`${copy}${renderContents(text)}`
+  return text.replace('</h1>', (title) => `${title}\n${String(tools)}`)
+}
+
+function renderContents(body: string): Markup | string {
   const headings = [...body.matchAll(/<h2 id="([^"]+)">([^]*?)<\/h2>/g)]
-  if (headings.length < minSections) return body
+  if (headings.length < minSections) return ''
   const links = headings.map(
     ([, id, content = '']) => html`<li><a href="#${id}">${raw(content.replaceAll(/<[^>]*>/g, ''))}</a></li>`,
   )
-  const contents = await html`<nav class="contents" aria-label="On this page">
+  return html`<nav class="contents" aria-label="On this page">
     <details>
       <summary>On this page</summary>
       <ul>
@@ -113,7 +119,6 @@ async function insertContents(body: string): Promise<string> {
       </ul>
     </details>
   </nav>`
-  return body.replace('</h1>', (title) => `${title}\n${String(contents)}`)
 }
 
 function renderLink({ path, title }: Page, current: Page): Markup {

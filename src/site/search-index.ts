@@ -57,7 +57,7 @@ function readRow(page: Page, id: string, first: string, cells: string): SearchEn
   }
 }
 
-const code = /<pre\b[^]*?<\/pre>/g
+const code = /<div class="code">[^]*?<\/div>/g
 
 /** The names in code, such as `watchPlans` and `Retry-After`. The whole code would bury the text. */
 function listNames(markup: string): string {

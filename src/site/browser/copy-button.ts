@@ -1,44 +1,40 @@
-// The copy buttons beside code: of every page, and of what "Try it" shows.
+// The copy buttons: of code, also of what "Try it" shows later, and "Copy page", which copies the page as Markdown.
+import { exampleOrigin } from '../example-origin.ts'
 
-const liveRegion = document.createElement('p')
-liveRegion.className = 'visually-hidden'
-liveRegion.setAttribute('role', 'status')
-document.body.append(liveRegion)
+export function serveCopyButtons(): void {
+  const liveRegion = document.createElement('p')
+  liveRegion.className = 'visually-hidden'
+  liveRegion.setAttribute('role', 'status')
+  document.body.append(liveRegion)
 
-/** Puts a button beside each block of code. The clipboard needs a secure context (HTTPS or localhost). */
-export function addCopyButtons(part: ParentNode): void {
-  for (const block of isSecureContext ? part.querySelectorAll('pre') : []) {
-    const copy = () => navigator.clipboard.writeText(block.textContent)
-    const button = makeCopyButton('copy', 'Copy', copy, 'Can’t copy: select the text')
-    button.setAttribute('aria-label', `Copy ${block.textContent.split('\n', 1)[0]}`)
-    const frame = document.createElement('div')
-    frame.className = 'code'
-    block.replaceWith(frame)
-    frame.append(block, button)
-  }
-}
-
-export function makeCopyButton(
-  className: string,
-  label: string,
-  copy: () => Promise<void>,
-  failure: string,
-): HTMLButtonElement {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.className = className
-  button.textContent = label
-  button.addEventListener('click', () => {
-    copy().then(
-      () => announce(button, label, 'Copied'),
-      () => announce(button, label, failure),
+  document.addEventListener('click', ({ target }) => {
+    const button = target instanceof Element && target.closest<HTMLElement>('.copy')
+    if (!button) return
+    copy(button).then(
+      () => announce(button, liveRegion, 'Copied'),
+      () => announce(button, liveRegion, 'Can’t copy: select the text'),
     )
   })
-  return button
+}
+
+async function copy(button: HTMLElement): Promise<void> {
+  const isPage = button.matches('.copy-page')
+  await navigator.clipboard.writeText(
+    isPage ? await readMarkdown() : (button.previousElementSibling?.textContent ?? ''),
+  )
+}
+
+async function readMarkdown(): Promise<string> {
+  const link = document.querySelector<HTMLLinkElement>('link[rel="alternate"][type="text/markdown"]')
+  const response = await fetch(link?.href ?? '')
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  const text = (await response.text()).replaceAll(/(^Address: |\]\()\//gm, `$1${location.origin}/`)
+  return text.replaceAll(exampleOrigin, location.origin)
 }
 
 /** Shows a message in place of the label for two seconds, and reads it to screen readers. */
-function announce(button: HTMLElement, label: string, message: string): void {
+function announce(button: HTMLElement, liveRegion: HTMLElement, message: string): void {
+  const label = (button.dataset['label'] ??= button.textContent)
   button.textContent = message
   liveRegion.textContent = message
   setTimeout(() => {

@@ -1,6 +1,5 @@
-// Runs on every page: puts the site's address into the examples, opens the search and adds the copy buttons.
-import { exampleOrigin } from '../example-origin.ts'
-import { addCopyButtons, makeCopyButton } from './copy-button.ts'
+// Runs on every page: puts the site's address into the examples, opens the search and serves the copy buttons.
+import { serveCopyButtons } from './copy-button.ts'
 import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
@@ -35,18 +34,4 @@ try {
   // The reader's settings forbid storage.
 }
 
-addCopyButtons(document)
-
-// "Copy page" copies the page as Markdown.
-const heading = document.querySelector('.prose > h1')
-const markdown = document.querySelector<HTMLLinkElement>('link[rel="alternate"][type="text/markdown"]')
-if (isSecureContext && heading && markdown) {
-  heading.after(makeCopyButton('copy copy-page', 'Copy page', () => copyPage(markdown.href), 'Can’t copy the page'))
-}
-
-async function copyPage(url: string): Promise<void> {
-  const response = await fetch(url)
-  if (!response.ok) throw new Error(`status ${response.status}`)
-  const text = (await response.text()).replaceAll(/(^Address: |\]\()\//gm, `$1${location.origin}/`)
-  await navigator.clipboard.writeText(text.replaceAll(exampleOrigin, location.origin))
-}
+serveCopyButtons()

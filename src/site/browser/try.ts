@@ -3,9 +3,9 @@ import { html } from 'hono/html'
 import { getValue, planFilters, readText, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 import { InvestmentPlansClient } from '../client/investment-plans.mts'
+import { renderCodeBlock } from '../code-block.ts'
 import type { Markup } from '../page-shell.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
-import { addCopyButtons } from './copy-button.ts'
 import { explainError, renderError } from './error-callout.ts'
 
 const form = find('#try', HTMLFormElement)
@@ -50,7 +50,6 @@ async function submit(): Promise<void> {
   if (session !== started) return
   outcome.innerHTML = String(await result.message)
   exchanges.innerHTML = String(await html`${sent.map(renderExchange)}`)
-  addCopyButtons(exchanges)
   const scale = computeScale(result.plans)
   cards.innerHTML = String(await html`${result.plans.map((plan) => renderCard(plan, scale))}`)
 }
@@ -121,12 +120,10 @@ function renderExchange({ url, init, response, text }: Exchange): Markup {
   const lines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
   return html`<section>
     <h2>${url.endsWith('/auth') ? 'Get a token' : 'List the plans'}</h2>
-    <pre tabindex="0"><code>${formatCurl(url, init)}</code></pre>
+    ${renderCodeBlock(formatCurl(url, init))}
     <details>
       <summary>Response: ${status}</summary>
-      <pre tabindex="0"><code>${[`HTTP ${status}`, ...lines].join('\n')}
-
-${formatBody(text)}</code></pre>
+      ${renderCodeBlock([`HTTP ${status}`, ...lines, '', formatBody(text)].join('\n'))}
     </details>
   </section>`
 }

@@ -1,4 +1,5 @@
 // What axe doesn't see: text over text, buttons over code, text beyond the screen, and targets of links behind the header.
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { listSections } from '../../../src/site/table-of-contents.ts'
 import { visit } from './visit.ts'
@@ -17,6 +18,22 @@ test('no page has text over other text or beyond the screen, at any width', asyn
       }
     }
     expect(found).toEqual([])
+  })
+})
+
+test.each([1280, 390])('at %s pixels, no page moves when its script and its font come late', async (width) => {
+  await visit({ path: '/nothing', ...reducedMotion, viewport: { width, height: 900 } }, async ({ page }) => {
+    await page.route(/every-page\.js|figtree/, async (route) => {
+      await setTimeout(200)
+      await route.continue()
+    })
+    const shifts: [path: string, shift: number][] = []
+    for (const path of paths) {
+      await page.goto(path)
+      shifts.push([path, await page.evaluate(measureShift)])
+    }
+    // The address of this service in an example moves the rest of its line. A deployed page has its address from the build.
+    expect(shifts.filter(([, shift]) => shift > 0.002)).toEqual([])
   })
 })
 
@@ -97,6 +114,17 @@ test('the API reference is shorter than 15,000 pixels on a phone', async () => {
     expect(await page.evaluate(() => document.body.scrollHeight)).toBeLessThan(15_000)
   })
 })
+
+/** Runs in the page. Returns the part of the screen that moved, times the distance: https://web.dev/articles/cls. */
+async function measureShift(): Promise<number> {
+  let sum = 0
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) sum += (entry as PerformanceEntry & { value: number }).value
+  })
+  observer.observe({ type: 'layout-shift', buffered: true })
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+  return sum
+}
 
 /** Runs in the page. */
 function findLayoutFaults(): string[] {
