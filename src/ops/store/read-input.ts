@@ -5,8 +5,8 @@ import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { findReason } from './system-error.ts'
 
-/** A file with more bytes, also after it was unpacked, is refused before it fills the memory. */
-export const maxFileBytes = 100_000_000
+/** A file with more bytes is refused before it fills the memory. */
+const maxFileBytes = 100_000_000
 
 /** @param file a path, relative to the folder in which the user typed `npm run`. */
 export function resolveFile(file: string): string {

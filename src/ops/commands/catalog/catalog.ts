@@ -105,7 +105,7 @@ export const catalog = {
     async run(input, run) {
       await checkReview(input)
       const { prune: isPruning, overwrite: isOverwriting } = input
-      const file = await readCatalog(await readFile(input, run), run.store)
+      const file = readCatalog(await readFile(input, run))
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
     },
   }),

@@ -29,7 +29,7 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
     // Never again after the first publication: a catalog may be empty on purpose.
     if (!(await hasPublished(store))) {
       const text = await readFile(demoCatalog, 'utf8')
-      const file = await readCatalog({ kind: 'json', text }, store)
+      const file = readCatalog({ kind: 'json', text })
       const prepared = await prepareImport(store, file)
       await publishChange(store, prepared, attribution)
       process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)

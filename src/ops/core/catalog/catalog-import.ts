@@ -49,18 +49,11 @@ export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet
 /** More conflicts are only counted. */
 const maxConflicts = 10
 
-/**
- * Reads the plans of a catalog file.
- * @param store holds the catalog, whose IDs an invalid file is also compared with.
- * @throws UserError with one line for each defect.
- */
-export async function readCatalog(input: CatalogInput, { db }: Store): Promise<CatalogFile> {
+/** Reads the plans of a catalog file. @throws UserError with one line for each defect. */
+export function readCatalog(input: CatalogInput): CatalogFile {
   const result = input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
-  if (result.kind !== 'invalid') return result
-  const { defects, places } = result
-  const [catalog, highestId] = await Promise.all([selectCatalog(db), selectHighestPlanId(db)])
-  const mismatches = findIdentityMismatches([...places.keys()], catalog.plans, highestId, places)
-  throw makeDefectError([...defects, ...mismatches])
+  if (result.kind === 'invalid') throw makeDefectError(result.defects)
+  return result
 }
 
 /**

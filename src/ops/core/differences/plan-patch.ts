@@ -1,7 +1,7 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
-import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../../../json.ts'
-import { listShared, type Claim } from '../../../catalog/fit.ts'
+import { listShared } from '../../../catalog/fit.ts'
+import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { findUnknownName, type Defect, type Place } from '../file-formats/defect.ts'
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
@@ -83,13 +83,6 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
   return { fields, place: command, defects }
 }
 
-/** Lists the objects with an ID that a patch gives a plan. */
-export function listNewShared({ fields }: FieldPatch): Pick<Claim, 'field' | 'id'>[] {
-  return Object.entries(fields).flatMap(([field, value]) =>
-    isJsonObject(value) && 'id' in value ? [{ field, id: value['id'] }] : [],
-  )
-}
-
 type SharedObjects = ReadonlyMap<string, object>
 
 const keyOf = (field: string, id: unknown) => `${field} ${String(id)}`
@@ -109,40 +102,17 @@ export function applyPatch(
   shared: SharedObjects,
 ): { plan: CatalogPlan } | { defects: Defect[] } {
   const patched: Record<string, unknown> = { ...known }
-  const changed = new Set<string>()
   for (const [name, value] of Object.entries(fields)) {
-    const before: unknown = Reflect.get(known, name)
-    const after = patchField(name, before, value, shared)
-    if (isDeepStrictEqual(before, after)) continue
-    patched[name] = after
-    changed.add(name)
-  }
-  if (changed.size === 0) return { plan: known }
-  const defects: Defect[] = []
-  if (changed.has('id')) {
-    const [expected, found] = [`${known.id}, the id of this plan`, describeValue(patched['id'])]
-    defects.push({ place: { ...place, field: 'id' }, expected, found })
-    patched['id'] = known.id
+    patched[name] = patchField(name, Reflect.get(known, name), value, shared)
   }
   // The note decides, unless the patch says otherwise.
-  if (changed.has('nonInvestableNote') && !changed.has('isInvestable')) {
-    patched['isInvestable'] = patched['nonInvestableNote'] === null
-  }
+  if (patched['isInvestable'] === known.isInvestable) patched['isInvestable'] = patched['nonInvestableNote'] === null
+  if (isSameJson(known, patched)) return { plan: known }
   const { data, error } = catalogPlanSchema.safeParse(patched)
-  if (data) return defects.length > 0 ? { defects } : { plan: data }
-  const newer = Object.keys(known).find((name) => !(name in catalogPlanSchema.shape))
-  if (newer !== undefined) {
-    const fix = 'Update this copy of the code.'
-    return { defects: [{ place, expected: 'fields that this code knows', found: describeValue(newer), fix }] }
-  }
-  return { defects: [...defects, ...listDefects(error, patched, place)] }
+  return data ? { plan: data } : { defects: listDefects(error, patched, place) }
 }
 
 function patchField(name: string, known: unknown, value: unknown, shared: SharedObjects): unknown {
-  if (Array.isArray(known) && Array.isArray(value)) {
-    const isSame = known.length === value.length && known.every((part) => value.includes(part))
-    return isSame ? known : value
-  }
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(value) || shape === undefined || 'kind' in shape) return value
   if ('members' in shape) return patchObject(name, known, value, shared)

@@ -4,7 +4,7 @@ import { createFit, listDifferingMembers, type Contradiction } from '../../../ca
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
-import { scanJson, unsafeName, type Path } from './json-scan.ts'
+import { findWrongNames, unsafeName, type Path } from './json-scan.ts'
 import { describeValue } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
 import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -43,13 +43,11 @@ export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOri
 export function parseCatalog(json: string): CatalogResult {
   const { value, defects } = readJson(json)
   const places = new Map<CatalogPlan, Place>()
-  if (value === undefined) return { kind: 'invalid', defects, places }
+  if (value === undefined) return { kind: 'invalid', defects }
   const { data, error } = fileSchema.safeParse(value)
   if (error) defects.push(...listDefects(error, value, { kind: 'file' }, Object.keys(fileSchema.shape)))
   const listed = readPath(value, 'plans')
   const plans: unknown[] = Array.isArray(listed) ? listed : []
-  const tooMany = findTooMany(plans.length)
-  if (tooMany.length > 0) return { kind: 'invalid', defects: [...defects, ...tooMany], places }
   for (const [index, candidate] of plans.entries()) {
     const plan = catalogPlanSchema.safeParse(candidate)
     if (plan.data) places.set(plan.data, { kind: 'plan', identifier: plan.data.identifier, number: index + 1 })
@@ -59,28 +57,16 @@ export function parseCatalog(json: string): CatalogResult {
   if (data && (data.catalog === undefined) !== (data.revision === undefined)) {
     defects.push({ place: { kind: 'file' }, expected: 'both catalog and revision, or neither', found: 'one of them' })
   }
-  if (defects.length > 0) return { kind: 'invalid', defects, places }
+  if (defects.length > 0) return { kind: 'invalid', defects }
   const { catalog, revision } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
   return { kind: 'catalog', plans: [...places.keys()], origin }
 }
 
-/** The defects of more plans could fill the memory. */
-const maxPlans = 50_000
-
-/** @returns the defect of a file with too many plans. */
-export function findTooMany(count: number): Defect[] {
-  if (count <= maxPlans) return []
-  const [expected, found] = [maxPlans, count].map((number) => number.toLocaleString('en'))
-  return [{ place: { kind: 'file' }, expected: `at most ${expected} plans`, found: `${found}` }]
-}
-
 function readJson(text: string): { value?: unknown; defects: Defect[] } {
-  const { excess, names } = scanJson(text)
-  if (excess !== undefined) return { defects: [{ place: { kind: 'file' }, expected: excess, found: 'more' }] }
   try {
     const value: unknown = JSON.parse(text)
-    return { value, defects: names.map((path) => describeName(value, path)) }
+    return { value, defects: findWrongNames(text).map((path) => describeName(value, path)) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, ' ') : 'unreadable'
     return { defects: [{ place: { kind: 'file' }, expected: 'JSON', found: `an error: ${reason}` }] }
@@ -207,12 +193,7 @@ const noOther = (field: string) => `an ${field} that no other plan has`
  * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.
  * @param highestId that a plan ever had, apart from very high ones: a new plan is offered a higher one.
  */
-export function findIdentityMismatches(
-  plans: Plans,
-  catalog: Plans,
-  highestId: number,
-  places: Places = new Map(),
-): Defect[] {
+export function findIdentityMismatches(plans: Plans, catalog: Plans, highestId: number): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
   const taken = new Set([...catalog, ...plans].map(({ id }) => id))
@@ -220,7 +201,7 @@ export function findIdentityMismatches(
   return plans.flatMap((plan): Defect[] => {
     const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
     if (id === plan.id && owner === plan.identifier) return []
-    const place = { ...placeOf(plan, places), field: 'id' }
+    const place: Place = { kind: 'plan', identifier: plan.identifier, field: 'id' }
     const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
     if (id !== plan.id) return [{ place, expected: `${id}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
     do freeId += 1

@@ -43,7 +43,7 @@ export function formatCatalogSheet(
 export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
   const places = new Map<CatalogPlan, Place>()
   const table = findPlanTable(spreadsheet)
-  if (!('rows' in table)) return { kind: 'invalid', places, ...table }
+  if (!('rows' in table)) return { kind: 'invalid', ...table }
   const { columns, rows, headerPlace, origin, sheet, notes } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
@@ -62,7 +62,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
   }
   const plans = [...places.keys()]
   defects.push(...findContradictions(plans, places))
-  if (defects.length > 0) return { kind: 'invalid', defects, places }
+  if (defects.length > 0) return { kind: 'invalid', defects }
   return { kind: 'catalog', plans, origin, sheet, notes }
 }
 

@@ -1,7 +1,6 @@
 // The defects of a file of plans, as data. core/differences/defects.ts prints them. Pure.
 import { suggestName } from '../../shared/suggest-name.ts'
 import { describeValue } from './plan-cells.ts'
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 /** Where a defect is. Rows and numbers of plans count from 1. */
 export type Place = { field?: string | undefined } & (
@@ -24,12 +23,10 @@ export interface Defect {
   fix?: string | undefined
 }
 
-/** The defects of a file that can't be used. */
+/** A file that can't be used. */
 export interface Invalid {
   kind: 'invalid'
   defects: Defect[]
-  /** The places of the valid plans. */
-  places: ReadonlyMap<CatalogPlan, Place>
 }
 
 /** @param candidates the known names. */

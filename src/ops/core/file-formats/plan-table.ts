@@ -1,7 +1,7 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
 import { describeStart } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
-import { findTooMany, type CatalogFile } from './catalog-file.ts'
+import type { CatalogFile } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
 import {
   decodeCell,
@@ -117,15 +117,14 @@ function readTable(sheet: Sheet, headerIndex: number, format: CellFormat): PlanT
   // Each row of a text has all its separators.
   const width = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
   const whole = filled.filter(({ cells }) => cells.length >= width)
-  const tooMany = findTooMany(whole.length)
   const [source = ''] = sources.keys()
   return {
     origin: parseCatalogOrigin(source),
     notes: [...describeIgnored(ignored), ...describeHidden(sheet, columns, whole)],
     columns,
-    rows: tooMany.length > 0 ? [] : whole,
+    rows: whole,
     headerPlace: locateRow(sheet, headerIndex),
-    defects: [...headerDefects, ...findCutRows(filled, width), ...checkSources(sources), ...tooMany],
+    defects: [...headerDefects, ...findCutRows(filled, width), ...checkSources(sources)],
   }
 }
 

@@ -1,16 +1,13 @@
 // .xlsx files, which Excel, LibreOffice and Google Sheets write.
-import { unzipSync } from 'fflate'
 import { readXlsx, writeXlsx, type Cell as XlsxCell, type MergeRange, type Sheet as XlsxSheet } from 'hucre/xlsx'
 import { abbreviate } from '../../../abbreviate.ts'
 import { showCell, UnusableCell, type Cell } from './plan-cells.ts'
 import type { Sheet, Spreadsheet } from './plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { maxFileBytes } from '../../store/read-input.ts'
 
 const widthInCharacters = 20
 const maxFittedWidth = 80
 const red = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
-const lessThan = 0x3c
 
 export interface WrittenSheet extends Pick<Sheet, 'rows'> {
   name?: string | undefined
@@ -46,59 +43,19 @@ function escapeText<Value>(value: Value): Value | string {
   return typeof value === 'string' ? value.replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_') : value
 }
 
-/** @throws UserError when the bytes are no readable .xlsx file, or it is too large. */
+/** @throws UserError when the bytes are no readable .xlsx file, or it has too many cells for the library. */
 export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   try {
-    checkUnpackedSize(bytes)
     const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
     // Takes 15 ms to load, which most commands do not need.
     const { dateToSerial } = await import('hucre')
     const toNumber = (date: Date) => dateToSerial(date, dateSystem === '1904')
     return { sheets: sheets.map((sheet) => readSheet(sheet, toNumber)), format: { isUntyped: false } }
   } catch (error) {
-    if (error instanceof UserError) throw error
     const reason = error instanceof Error ? error.message : 'it is damaged'
-    // hucre's limit of 20 million cells, which a single cell in the last row can reach.
-    if (/cells\), over the \d+ limit/.test(reason)) throw makeSizeError('has more than 20 million cells')
-    throw new UserError(`The file is not a readable .xlsx file: ${reason}. Save it again as .xlsx.`)
+    const fix = 'Delete the rows and columns after the plans, and save it again as .xlsx.'
+    throw new UserError(`The file is not a readable .xlsx file: ${reason}. ${fix}`)
   }
-}
-
-function makeSizeError(reason: string): UserError {
-  return new UserError(`The file ${reason}. Delete the rows and columns after the plans, and save it again.`)
-}
-
-/** The tags of about 50,000 plans. hucre takes up to 200 bytes of memory for each. */
-const maxTags = 10_000_000
-
-/** Nothing has two bytes when it is packed. */
-const maxEmptySize = 2
-/** In bytes. A part has two headers, with its name. */
-const maxHeadersSize = 1000
-
-/**
- * Checks what the archive says about the size of each part. hucre unpacks no part beyond that, but for a part that says
- * nothing it has a limit of 2 GiB. An empty part says nothing, so no other bytes may be there.
- */
-function checkUnpackedSize(bytes: Uint8Array): void {
-  let total = 0
-  let otherBytes = bytes.length
-  let hasEmpty = false
-  const parts = unzipSync(bytes, {
-    filter: ({ name, size, originalSize }) => {
-      const isEmpty = originalSize === 0 && size <= maxEmptySize
-      if (!isEmpty && (size === 0 || originalSize === 0)) throw new Error(`${abbreviate(name)} does not say its size`)
-      hasEmpty ||= isEmpty
-      otherBytes -= size + maxHeadersSize
-      total += Math.max(size, originalSize)
-      if (total > maxFileBytes) throw makeSizeError('unpacks to more than 100 MB')
-      return name.endsWith('.xml')
-    },
-  })
-  if (hasEmpty && otherBytes > 0) throw new Error('not every part says its size')
-  let tags = 0
-  for (const part of Object.values(parts)) for (const byte of part) if (byte === lessThan) tags++
-  if (tags > maxTags) throw makeSizeError('has too many cells or texts')
 }
 
 const mergedCell = new UnusableCell('a part of merged cells: split them')

@@ -1,5 +1,6 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
-import { applyPatch, indexShared, listNewShared, parseAssignments } from '../differences/plan-patch.ts'
+import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
+import { listShared } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -63,7 +64,7 @@ export async function prepareFields(
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
   return preparePlan(store, name, dueAt, async (before) => {
-    const sharing = await selectSharing(store.db, listNewShared(patch), [before.id])
+    const sharing = await selectSharing(store.db, listShared(patch.fields), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
     return patched.plan

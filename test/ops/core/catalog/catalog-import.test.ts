@@ -22,11 +22,11 @@ const count = ({ changes, unchanged }: Awaited<ReturnType<typeof importPlans>>) 
   return { added: size('added'), changed: size('changed'), removed: size('removed'), unchanged }
 }
 
-const read = (text: string) => readCatalog({ kind: 'json', text }, store)
+const read = (text: string) => readCatalog({ kind: 'json', text })
 
-test('readCatalog reads what formatCatalog writes', async () => {
+test('readCatalog reads what formatCatalog writes', () => {
   const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
-  expect(await read(formatCatalog(plans))).toMatchObject({ plans })
+  expect(read(formatCatalog(plans))).toMatchObject({ plans })
 })
 
 describe('an import', () => {
@@ -61,10 +61,6 @@ describe('an import', () => {
   test('keeps a plan’s identifier and ID together', async () => {
     await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
     const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
-    const odd = { ...makePlan({ id: 5 }), currency: 'x' }
-    await expect(read(formatCatalog([...plans, odd]))).rejects.toThrow(
-      /^Plan "plan-5": currency: .*\nPlan "three" \(number 1\): id: .*\nPlan "two" \(number 2\): id: /,
-    )
     await expect(prepareImport(store, { plans })).rejects.toThrow(
       new UserError([
         `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". No plan ever had the id 3: a new plan can take it.`,
@@ -99,7 +95,7 @@ describe('an import', () => {
 
 test('after a file without plans with --prune, an ID can be another plan', async () => {
   await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
-  const none = await read('{ "plans": [] }')
+  const none = read('{ "plans": [] }')
   await publishChange(store, await prepareImport(store, none, { isPruning: true }), request)
   const own = [makePlan({ id: 1, identifier: 'two' }), makePlan({ id: 2, identifier: 'one' })]
   await importPlans(own)

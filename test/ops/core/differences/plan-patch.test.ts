@@ -76,13 +76,6 @@ describe('a row that can’t be applied is named', () => {
     expect(change(identifier, cells)).toEqual([expect.stringContaining(`Sheet "Plans", row 2, column ${message}`)])
   })
 
-  test('the ID of another plan, and what else is wrong', () => {
-    expect(change('cash', { id: 2, name: 'null' })).toEqual([
-      'Sheet "Plans", row 2, column id: expected 1, the id of this plan; found 2.',
-      'Sheet "Plans", row 2, column name: expected text of 1 to 200 characters; found nothing.',
-    ])
-  })
-
   test('a category with an unknown ID needs all its members', () => {
     expect(change('bare', { 'category.id': 99, 'category.name': 'New' })).toEqual([
       'Sheet "Plans", row 2, column category.displayName: expected text of 1 to 200 characters; found nothing.',
@@ -106,14 +99,6 @@ describe('a row that can’t be applied is named', () => {
       'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ", with a space at the end. Did you mean gold?',
     ])
   })
-})
-
-test('a plan with fields of newer code is refused', () => {
-  const newer = [{ ...cash, fee: 1 }]
-  const patch = { identifier: 'cash', fields: { name: 'x' }, place: { kind: 'plan', identifier: 'cash' } } as const
-  expect(printDefects(applyPatches({ patches: [patch], defects: [] }, newer))).toEqual([
-    'Plan "cash": expected fields that this code knows; found "fee". Update this copy of the code.',
-  ])
 })
 
 describe('assignments of a command line', () => {

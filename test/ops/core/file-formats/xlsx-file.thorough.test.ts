@@ -159,41 +159,12 @@ test('hidden sheets, rows and columns are found', async () => {
   ])
 })
 
-/** Changes the size that the archive declares for the first sheet. */
-async function declareSize(size: number): Promise<Uint8Array> {
-  const bytes = Buffer.from(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
-  // The name is 46 bytes after the start of an entry of the directory, the unpacked size 24.
-  bytes.writeUInt32LE(size, bytes.lastIndexOf('xl/worksheets/sheet1.xml') - 46 + 24)
-  return bytes
-}
-
-test.each([
-  ['that unpacks to more than 100 MB', 100_000_000, /^The file unpacks to more than 100 MB\. Delete /],
-  ['with a part that hides its size', 0, /"xl\/worksheets\/sheet1\.xml" does not say its size/],
-  ['with a part that is larger than it says', 100, /Decompressed size exceeds limit of 100 bytes/],
-])('a file is refused %s', async (_, size, message) => {
-  await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
-})
-
-test('a part may be empty, but not hide data', async () => {
+test('a part may be empty', async () => {
   const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
-  const zip = (text: string, level: 0 | 6) =>
-    Buffer.from(
-      zipSync({
-        ...parts,
-        'xl/persons/': [new Uint8Array(), { level: 0 }],
-        'xl/persons/person.xml': [strToU8(text), { level }],
-      }),
-    )
-  for (const bytes of [zip('', 0), zip('', 6)]) expect((await parseXlsx(bytes)).sheets).toHaveLength(1)
-  const hiding = zip(Array.from({ length: 5000 }, (_, index) => `<a${index * index}/>`).join(''), 6)
-  // The packed and the unpacked size in the directory.
-  hiding.fill(
-    0,
-    hiding.lastIndexOf('xl/persons/person.xml') - 46 + 20,
-    hiding.lastIndexOf('xl/persons/person.xml') - 46 + 28,
-  )
-  await expect(parseXlsx(hiding)).rejects.toThrow('not every part says its size')
+  for (const level of [0, 6] as const) {
+    const bytes = zipSync({ ...parts, 'xl/persons/person.xml': [new Uint8Array(), { level }] })
+    expect((await parseXlsx(bytes)).sheets).toHaveLength(1)
+  }
 })
 
 /** Changes the XML of the only sheet. */
@@ -226,11 +197,11 @@ test.each([
 test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
   const lastRow = '<row r="1048576"><c r="T1048576"><v>1</v></c></row></sheetData>'
   const bytes = await editSheet((xml) => xml.replace('</sheetData>', lastRow))
-  await expect(parseXlsx(bytes)).rejects.toThrow(/^The file has more than 20 million cells\. Delete /)
+  await expect(parseXlsx(bytes)).rejects.toThrow(/cells.* Delete the rows and columns after the plans/)
 })
 
 test('a damaged file is refused', async () => {
   const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows: [['identifier']] }] })
   const reading = parseXlsx(bytes.fill(0, 200, 210))
-  await expect(reading).rejects.toThrow(/^The file is not a readable \.xlsx file: .*\. Save it again as \.xlsx\.$/)
+  await expect(reading).rejects.toThrow(/^The file is not a readable \.xlsx file: /)
 })
