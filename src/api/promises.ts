@@ -44,6 +44,12 @@ export const support = { name: 'Partner support', email: 'support@catalog.exampl
 /** For vulnerabilities. */
 export const securityEmail = 'security@catalog.example.com'
 
+/**
+ * The address of the sandbox, such as 'https://sandbox.catalog.example.com': "Try it" leads there, because no web page should ask for a
+ * secret that counts. Null: there is none, and the page asks for the credentials of a test partner.
+ */
+export const sandboxOrigin: string | null = null
+
 /** Plan requests of one account that are fair use. Nothing refuses more. */
 export const fairUsePerMinute = 60
 

@@ -60,7 +60,7 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
 }
 
 async function writeSite(folder: string, origin: string): Promise<void> {
-  const sections = listSections()
+  const sections = listSections(origin)
   for (const name of ['.well-known', 'client']) await mkdir(join(folder, name))
   const { filename, integrity } = await writeClients(folder)
   const values = { [exampleOrigin]: origin || exampleOrigin, PACKAGE_FILE: filename, PACKAGE_INTEGRITY: integrity }

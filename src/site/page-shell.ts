@@ -12,8 +12,6 @@ export interface Page {
   description: string
   body: Markup
   markdown: string
-  /** The name of the page's own script in src/site/browser, which runs besides every-page. */
-  script?: string
 }
 
 export interface Section {
@@ -53,7 +51,6 @@ export async function renderPage(page: Page, sections: Section[], origin: string
         <link rel="preload" href="/figtree.woff2" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="/styles.css" />
         <script type="module" src="/browser/every-page.js"></script>
-        ${page.script && html`<script type="module" src="/browser/${page.script}.js"></script>`}
       </head>
       <body>
         <a class="skip" href="#content">Skip to content</a>

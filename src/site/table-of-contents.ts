@@ -1,4 +1,5 @@
 // The table of contents: every page, with its title and address. Node only.
+import { sandboxOrigin } from '../api/promises.ts'
 import { createStartBlocks } from './blocks/start.ts'
 import { createTryForm } from './blocks/try-form.ts'
 import { formatCaseTable, formatFilterTable } from './blocks/plan-tables.ts'
@@ -10,7 +11,8 @@ import { createSyncJob } from './blocks/sync-job.ts'
 import { readProse, type Block } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 
-export function listSections(): Section[] {
+/** @param origin of the service, if it is known. */
+export function listSections(origin = ''): Section[] {
   return [
     {
       heading: 'Get started',
@@ -24,12 +26,9 @@ export function listSections(): Section[] {
           path: '/',
           title: 'Quick start',
         },
-        {
-          ...readPage('try', 'Make both API calls from your browser, and see your plans as cards.', {
-            form: createTryForm(),
-          }),
-          script: 'try',
-        },
+        readPage('try', 'Make both API calls from your browser, and see the plans as cards.', {
+          form: createTryForm(origin, sandboxOrigin),
+        }),
       ],
     },
     {

@@ -1,11 +1,20 @@
-// The form of the page "Try it", and the places for what its program, browser/try.ts, shows.
+// The page "Try it": a link to the sandbox, or a form, and the places for what its program, browser/try.ts, shows.
 import { html } from 'hono/html'
 import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Block } from '../markdown.ts'
 
-/** It only works with the page's program: the site's Content-Security-Policy forbids to submit it. */
-export function createTryForm(): Block {
-  const markup = html`<noscript>
+/**
+ * The form works with its program alone: the site's Content-Security-Policy forbids to submit it.
+ * @param origin of this service, if the build knows it.
+ */
+export function createTryForm(origin: string, sandboxOrigin: string | null): Block {
+  if (sandboxOrigin !== null && origin.startsWith('https:') && origin !== new URL(sandboxOrigin).origin)
+    return `[Go to the sandbox](${new URL('/try', sandboxOrigin).href}), with your credentials of the sandbox. [Support](/support) has them.`
+  const markup = html`<p>
+      Fill in the credentials of a test partner, not those of your server: <a href="/support">support</a> has some for
+      you. This page keeps them in memory only, sends them only to the API, and forgets them when you leave.
+    </p>
+    <noscript>
       <p class="callout">
         This page needs JavaScript, which is turned off in your browser. The <a href="/#two-calls">start page</a> shows
         how to make the same calls in a terminal.
@@ -43,6 +52,7 @@ export function createTryForm(): Block {
     </form>
     <div id="outcome" role="status"></div>
     <div id="exchanges"></div>
-    <div id="cards"></div>`
-  return { html: markup, markdown: 'The page has a form for your credentials and the filters.' }
+    <div id="cards"></div>
+    <script type="module" src="/browser/try.js"></script>`
+  return { html: markup, markdown: 'The page has a form for the credentials of a test partner and the filters.' }
 }
