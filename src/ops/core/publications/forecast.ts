@@ -1,11 +1,10 @@
 // What pending publications will do: those that are scheduled in the order of their times, and each that waits for approval alone.
 import { createFit, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
-import { isSameJson } from '../../../catalog/merge-plan.ts'
-import { mergeRules } from '../../../catalog/merge-rules.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
 import { isInScope, readCompared, selectRestored, selectSharing } from '../../../db/rebase.ts'
+import { createConflictFinder } from './later-changes.ts'
 
 /** By ID; null for a plan that does not exist. */
 type Plans = ReadonlyMap<number, CatalogPlan | null>
@@ -83,28 +82,16 @@ export function foresee(pending: Pending, first: readonly PlanChange[] = []): Fo
   const byId = new Map<number, Foreseen>()
   for (const row of pending.rows.filter(({ state }) => state === 'waiting'))
     byId.set(row.id, compare(pending, row, plans))
-  const changedBy: ChangedBy = new Map()
+  const earlier = new Map<number, readonly PlanChange[]>()
   for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
     const { misfit, changes } = compare(pending, row, plans)
     const isDueToEarlier = misfit !== undefined && compare(pending, row, pending.plans).misfit === undefined
-    byId.set(row.id, { misfit: isDueToEarlier ? nameEarlier(misfit, changes, changedBy) : misfit, changes })
+    byId.set(row.id, { misfit: isDueToEarlier ? nameEarlier(misfit, earlier) : misfit, changes })
     if (misfit !== undefined) continue
-    for (const change of changes) {
-      plans.set(change.planId, change.after)
-      for (const field of [undefined, ...listChangedFields(change)]) changedBy.set(keyOf(change.planId, field), row.id)
-    }
+    for (const { planId, after } of changes) plans.set(planId, after)
+    earlier.set(row.id, changes)
   }
   return { byId, plans }
-}
-
-/** The publication that changes a field of a plan, or the plan, before. */
-type ChangedBy = Map<string, number>
-
-const keyOf = (planId: number, field: string | undefined) => `${planId} ${field}`
-
-function listChangedFields({ before, after }: PlanChange): string[] {
-  const [old, next]: Readonly<Record<string, unknown>>[] = [{ ...before }, { ...after }]
-  return Object.keys({ ...old, ...next }).filter((field) => !isSameJson(old?.[field], next?.[field]))
 }
 
 function compare({ changesById, sharing, restored }: Pending, { id }: PublicationRow, plans: Plans): Foreseen {
@@ -119,12 +106,10 @@ function compare({ changesById, sharing, restored }: Pending, { id }: Publicatio
   return { misfit: restored.has(id) ? { kind: 'restored' } : fit.findMisfit(), changes }
 }
 
-function nameEarlier(misfit: Misfit, changes: readonly PlanChange[], changedBy: ChangedBy): Misfit {
+/** Names the publications that change the fields of a conflict before. */
+function nameEarlier(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
   if (misfit.kind !== 'changed_fields') return misfit
-  const ids = new Map(changes.map(({ planId, before, after }) => [(after ?? before)?.identifier, planId]))
-  const by = misfit.conflicts.flatMap(({ identifier, field }) => {
-    const fields = field === undefined ? [field] : [field, mergeRules[field]?.partner ?? field]
-    return fields.flatMap((one) => changedBy.get(keyOf(ids.get(identifier) ?? 0, one)) ?? [])
-  })
-  return { ...misfit, by: [...new Set(by)] }
+  const listTouched = createConflictFinder(misfit.conflicts)
+  const by = [...earlier].filter(([, changes]) => changes.some((change) => listTouched(change).length > 0))
+  return { ...misfit, by: by.map(([id]) => id) }
 }

@@ -8,7 +8,7 @@ import { selectPublications, type PlanChange, type PublicationRow } from '../../
 import { pendingStates } from '../../../db/schema.ts'
 import { describeDue } from '../../shared/time-arguments.ts'
 import { comparePlans, partOf } from '../differences/plan-paths.ts'
-import { foresee, readPending, type Foreseen } from './forecast.ts'
+import { foresee, readPending } from './forecast.ts'
 
 /** @param ownId of the change, if it is pending itself, or of the publication that it makes again. */
 export async function findPendingDoubts(
@@ -61,50 +61,27 @@ interface Effect {
   /** What the pending publication changes. */
   others: readonly PlanChange[]
   /** What it will change after this change. */
-  merged: Foreseen['changes']
+  merged: readonly PlanChange[]
 }
 
+/** Says what a pending publication makes of the fields that this change gives a value, also when it gives them the same. */
 function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others, merged }: Effect): string[] {
-  const when = describeDue(dueAt)
-  const same = nameSame(changes, others)
-  if (same !== '') {
-    const which = `Publication ${id} by ${actor} already makes the same change of ${same}, ${when}.`
-    return [`${which} Undoing or cancelling this publication does not stop publication ${id}.`]
-  }
-  const replaced = nameSome(listReplaced(changes, merged))
-  return replaced === '' ? [] : [`Publication ${id} by ${actor} will ${replaced}, ${when}.`]
-}
-
-/** Lists what a pending publication makes of the fields that this change gives a value: `set hint of gold to "New"`. */
-function listReplaced(changes: readonly PlanChange[], merged: readonly PlanChange[]): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
-  return merged.flatMap(({ planId, before, after }) => {
-    const own = ownById.get(planId)
+  const mergedById = new Map(merged.map(({ planId, after }) => [planId, after]))
+  const effects = others.flatMap((other) => {
+    const own = ownById.get(other.planId)
     if (own === undefined) return []
-    if (!before || !after) return before || after ? `${before ? 'remove' : 'add'} ${(before ?? after)?.identifier}` : []
-    const [ours, theirs] = [listFields(own), listFields({ before, after })]
-    return Object.entries(after)
-      .filter(([field]) => ours.has(field) && theirs.has(field) && !mergeRules[field]?.compute)
-      .map(([field, value]) => `set ${field} of ${after.identifier} to ${abbreviate(value)}`)
+    const name = (other.after ?? other.before)?.identifier
+    if (!other.before || !other.after) return `${other.before ? 'remove' : 'add'} ${name}`
+    const after = mergedById.get(other.planId) ?? {}
+    const [ours, theirs] = [listFields(own), listFields(other)]
+    return [...theirs]
+      .filter((field) => ours.has(field) && !mergeRules[field]?.compute)
+      .map((field) => `set ${field} of ${name} to ${abbreviate(Reflect.get(after, field))}`)
   })
+  return effects.length === 0 ? [] : [`Publication ${id} by ${actor} will ${nameSome(effects)}, ${describeDue(dueAt)}.`]
 }
 
-function listFields({ before, after }: Pick<PlanChange, 'before' | 'after'>): Set<string | undefined> {
-  return new Set([...comparePlans(before, after).keys()].map((path) => path.split('.')[0]))
-}
-
-/** Names the plans of which a pending publication makes the same change. */
-function nameSame(changes: readonly PlanChange[], others: readonly PlanChange[]): string {
-  const othersById = new Map(others.map((other) => [other.planId, other]))
-  const same = changes.filter((own) => {
-    const other = othersById.get(own.planId)
-    return other !== undefined && isMadeBy(own, other)
-  })
-  return nameSome(same.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
-}
-
-/** Whether another change of the plan includes this one. */
-function isMadeBy(own: PlanChange, other: PlanChange): boolean {
-  const made = comparePlans(other.before, other.after)
-  return [...comparePlans(own.before, own.after)].every(([path, { to }]) => made.has(path) && made.get(path)?.to === to)
+function listFields({ before, after }: PlanChange): Set<string> {
+  return new Set([...comparePlans(before, after).keys()].map((path) => path.replace(/\..*/, '')))
 }

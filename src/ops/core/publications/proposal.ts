@@ -1,12 +1,11 @@
 // A change of the catalog that an operator reads before it is published.
-import { nameSome } from '../../../abbreviate.ts'
 import { createFit, type Contradiction } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { readUnchanged, selectPlansById } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectPublication, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectPublication, type PlanChange } from '../../../db/publication-queries.ts'
 import { selectSharing } from '../../../db/rebase.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand } from '../../shared/target.ts'
@@ -17,6 +16,7 @@ import { makeDefectError } from '../differences/defects.ts'
 import { listDisagreements } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { findDoubts, type Doubts, type ReviewedPublication } from '../plan-rules/plausibility.ts'
+import { findLaterChanges } from './later-changes.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
 
 /** A change that was computed from the catalog at a revision. */
@@ -90,7 +90,7 @@ export async function checkChange(store: Store, { changes, dueAt, ...prepared }:
   throw makeDefectError(listDisagreements(contradictions), ...ways)
 }
 
-/** Names the plans of the catalog that an undo or a redo contradicts, and the publications that changed these since. */
+/** Says who has changed the plans that an undo or a redo contradicts. */
 async function describeInTheWay(
   db: OperatorDatabase,
   sharing: readonly CatalogPlan[],
@@ -99,18 +99,13 @@ async function describeInTheWay(
 ): Promise<string[]> {
   const id = undoneId ?? redoneId
   if (id === undefined) return []
-  const named = new Set(contradictions.map(({ otherPlan }) => otherPlan))
-  const inTheWay = sharing.filter(({ identifier }) => named.has(identifier))
-  if (inTheWay.length === 0) return []
-  const planIds = inTheWay.map((plan) => plan.id)
   const subject = await selectPublication(db, id)
-  const later = await selectPublications(db, { planIds, afterRevision: subject?.revision ?? subject?.baseRevision })
-  const numbers = nameSome(later.map((row) => String(row.id)))
-  const which = nameSome(inTheWay.map((plan) => `${plan.identifier} (id ${plan.id})`))
-  const since = numbers && ` Changed since by publication ${numbers}.`
-  return [
-    `In the way: ${which}.${since} Undo that or change these plans first, or import a file in which all plans agree.`,
-  ]
+  const conflicts = contradictions.map(({ otherPlan, field }) => ({ identifier: otherPlan, field }))
+  const planIds = sharing.map((plan) => plan.id)
+  const after = subject?.revision ?? subject?.baseRevision
+  const { sentences } = await findLaterChanges(db, conflicts, planIds, after)
+  const way = 'Undo that or change these plans first, or import a file in which all plans agree.'
+  return sentences.length === 0 ? [] : [...sentences, way]
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {

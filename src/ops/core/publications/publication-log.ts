@@ -149,15 +149,13 @@ export function describeOwners(log: readonly { row: PublicationRow; change: Plan
 }
 
 /** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */
-export async function findPlanChange({ db }: Store, id: number, plan: string): Promise<PlanChange> {
+export async function findPlanChange({ db, target }: Store, id: number, plan: string): Promise<PlanChange> {
   const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
   if (change) return change
-  const changed = (await selectChanges(db, id)).flatMap(({ before, after }) => [before, after])
-  const meant = suggestName(
-    plan,
-    changed.flatMap((one) => one?.identifier ?? []),
-  )
-  throw new UserError([`Publication ${id} did not change a plan ${abbreviate(plan)}.`, ...(meant ? [meant] : [])])
+  throw new UserError([
+    `Publication ${id} did not change a plan ${abbreviate(plan)}.`,
+    `See: ${describeCommand(target, 'catalog', 'show', String(id))}`,
+  ])
 }
 
 /** @returns a question with the identifier of the catalog that may be meant. */

@@ -319,7 +319,10 @@ describe('with approval', () => {
     expect((await readPublication(store, id)).row.willConflict).toContain('category.name of cash')
     for (const choice of [{}, { exceptChanged: true }])
       await expect(propose(store, await prepareRedo(store, id, choice))).rejects.toThrow(
-        new RegExp(`^Plan "\\w+": category.name: .*silver \\(id 3\\).* ${publication?.id}\\. `, 's'),
+        new RegExp(
+          `^Plan "\\w+": category.name: .* set category of silver to .* since \\(publication ${publication?.id}\\)`,
+          's',
+        ),
       )
     await undo(publication?.id ?? 0)
     expect((await prepareRedo(store, id)).changes).toHaveLength(2)
