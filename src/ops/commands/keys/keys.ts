@@ -1,24 +1,19 @@
 // ops keys …
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { formatKeyName } from '../../../crypto/signing-keys.ts'
-import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import {
   checkDroppable,
-  describeRevived,
   dropKey,
-  listKeyEntries,
   listKeys,
   makeUnknownKeyError,
   recordMissing,
   rotateKeys,
-  type KeyEntry,
 } from '../../core/keys/key-ring.ts'
 import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
 import { describePlace } from '../../shared/target.ts'
-import { UserError } from '../../shared/user-error.ts'
 import type { Store } from '../../store/store.ts'
 import { readLog } from '../partners/change-log.ts'
-import { readQuickly } from '../frame/read-quickly.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { logFlags } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
@@ -43,7 +38,7 @@ export const keys = {
     example: 'keys list',
     store: 'itself',
     json,
-    run: async (_, run) => describeKeys(await readEntries(run), run.clock.nowMs() / 1000, run),
+    run: (_, run) => describeKeys(run, run.clock.nowMs()),
   }),
 
   drop: verb({
@@ -108,42 +103,15 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   return { ...(await describeKeysAfterChange(store, run)), note }
 }
 
-async function describeKeys(
-  entries: readonly KeyEntry[],
-  nowSeconds: number,
-  { target, openSecrets, warn }: Run,
-): Promise<Output> {
+/** Needs no database: keys are secrets of the Worker. */
+async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
   const { live } = await (await openSecrets(target)).list()
-  const known = listKeys(live, nowSeconds, entries)
-  for (const key of known) {
-    const problem = describeRevived(key, target)
-    if (problem !== undefined) warn(`Warning: ${problem}`)
-  }
-  const rows = known.map(({ kid, use, droppedAt }) => {
-    return { kid, use, signsFrom: formatIsoTime(Number(kid)), droppedAt: formatOptionalTime(droppedAt) }
-  })
-  return {
-    data: rows,
-    text: rows.map(({ kid, use, signsFrom, droppedAt }) => {
-      return { kid, use: droppedAt === null ? use : `${use}, though dropped`, from: signsFrom }
-    }),
-    note: rows.length === 0 ? 'There is no key.' : undefined,
-  }
+  const rows = listKeys(live, nowMs / 1000).map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
+  return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
 }
 
 /** Lists the keys after a change. Locally it says to restart, because wrangler reads .dev.vars only when it starts. */
 async function describeKeysAfterChange(store: Store, run: Run): Promise<Output> {
-  const output = await describeKeys(await listKeyEntries(store), (await store.askServerTimeMs()) / 1000, run)
+  const output = await describeKeys(run, await store.askServerTimeMs())
   return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
-}
-
-/** The keys themselves are not in the database, so they are listed without it, too. */
-async function readEntries(run: Run): Promise<KeyEntry[]> {
-  try {
-    return await readQuickly(run, listKeyEntries)
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error
-    run.warn(`Warning: it is not known whether a key was dropped before: ${error.message}`)
-    return []
-  }
 }

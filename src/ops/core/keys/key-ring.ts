@@ -22,22 +22,15 @@ export interface Key {
   kid: string
   /** The time of `next` has not come. */
   use: 'signs' | 'verifies' | 'next'
-  /** The Unix second in which it was dropped: a rollback of the Worker brings its secrets back. Null for other keys. */
-  droppedAt: number | null
 }
 
-type KeyChange = Pick<KeyEntry, 'kind' | 'kid' | 'changedAt'>
 type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 
 /** Every location knows a new secret within a minute, and clocks differ by less than another one. */
 const spreadSeconds = 120
 
-/**
- * @param names of secrets.
- * @param entries of the keys, the newest first.
- * @returns the keys among the secrets, the newest first.
- */
-export function listKeys(names: readonly string[], nowSeconds: number, entries: readonly KeyChange[] = []): Key[] {
+/** @param names of secrets. @returns the keys among the secrets, the newest first. */
+export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
   const newestFirst = names
     .flatMap((name) => parseKeyName(name) ?? [])
     .toSorted()
@@ -47,12 +40,11 @@ export function listKeys(names: readonly string[], nowSeconds: number, entries: 
   const signing = first && findSigningKey([first, ...rest], nowSeconds)
   return newestFirst.map((key) => {
     const use = key === signing ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies'
-    const last = entries.find(({ kid }) => kid === key.kid)
-    return { kid: key.kid, use, droppedAt: last?.kind === 'keys-drop' ? last.changedAt : null }
+    return { kid: key.kid, use }
   })
 }
 
-/** @returns the ID of a new key that signs from then on: another one than those that are there. */
+/** @returns the ID of a new key that signs from then on, or if that ID is taken, from a later second. */
 export function findFreeKid(names: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
   return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
@@ -132,21 +124,9 @@ export async function recordMissing(
   kind: KeyChangeKind,
   kid: string,
 ): Promise<boolean> {
-  const last = (await listKeyEntries(store)).find((entry) => entry.kid === kid)
+  const last = (await selectKeyEntries(store.db)).find((entry) => entry.kid === kid)
   // A dropped key that came back is no new one.
   if (last !== undefined && (last.kind === kind || kind === 'keys-rotate')) return false
   await recordKey(store, attribution, kind, kid)
   return true
-}
-
-/** The newest first. */
-export function listKeyEntries({ db }: Store): Promise<KeyEntry[]> {
-  return selectKeyEntries(db)
-}
-
-/** @returns what to do about a key that is in use although it was dropped; undefined for other keys. */
-export function describeRevived({ kid, droppedAt }: Key, target: Target): string | undefined {
-  if (droppedAt === null) return undefined
-  const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
-  return `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}, and is in use. Drop it again: ${drop}`
 }

@@ -13,7 +13,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { listPublications } from '../publications/publication-log.ts'
-import { describeRevived, listKeys, type Key } from '../keys/key-ring.ts'
+import { listKeys, type Key } from '../keys/key-ring.ts'
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
@@ -148,36 +148,44 @@ async function checkKeys(
   nowSeconds: number,
 ): Promise<CheckResult[]> {
   const { live, latest } = await list()
-  const keys = listKeys(live, nowSeconds, entries)
-  const strange = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
+  const keys = listKeys(live, nowSeconds)
+  const kids = keys.map(({ kid }) => kid)
+  const next = listKeys(latest, nowSeconds).map(({ kid }) => kid)
+  const findLast = (kid: string) => entries?.find((entry) => entry.kid === kid)
+  const command = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
+  const deploy = describeDeploy(target)
+  const isOutdated = kids.join() !== next.join()
   // npm run dev makes the first local key without an entry.
-  const recorded = new Set(entries?.map(({ kid }) => kid))
-  const unrecorded = target.remote && entries ? keys.filter(({ kid }) => !recorded.has(kid)) : []
-  const [before, after] = [keys, listKeys(latest, nowSeconds)].map((some) => some.map(({ kid }) => kid).join(', '))
-  const rotate = describeCommand(target, 'keys', 'rotate')
-  const isOutdated = before !== after
+  const mustBeRecorded = target.remote && entries !== undefined
+  const table: [subjects: string[], judge: (message: string) => CheckResult, describe: (subject: string) => string][] =
+    [
+      [
+        kids.filter((kid) => findLast(kid)?.kind === 'keys-drop'),
+        problem,
+        (kid) => `The key ${kid} was dropped, and is in use. Drop it again: ${command('drop', kid, '--leaked')}`,
+      ],
+      [
+        live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined),
+        warning,
+        (name) => `The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`,
+      ],
+      [
+        kids.filter((kid) => mustBeRecorded && findLast(kid) === undefined),
+        warning,
+        (kid) =>
+          `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${command('record', kid)}. If nobody knows who set it, run: ${command('drop', kid, '--leaked')}`,
+      ],
+      [
+        isOutdated ? [next.join(', ') || 'none'] : [],
+        warning,
+        (after) => `The next deploy changes the keys from ${kids.join(', ') || 'none'} to ${after}. Run: ${deploy}`,
+      ],
+    ]
   const findings = [
-    ...checkSigning(live, nowSeconds, isOutdated ? describeDeploy(target) : rotate),
-    ...keys.flatMap((key) => describeRevived(key, target) ?? []).map(problem),
-    ...strange.map((name) =>
-      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
-    ),
-    ...unrecorded.map(({ kid }) => {
-      const record = describeCommand(target, 'keys', 'record', kid)
-      const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
-      return warning(
-        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${record}. If nobody knows who set it, run: ${drop}`,
-      )
-    }),
-    ...(isOutdated
-      ? [
-          warning(
-            `The next deploy changes the keys from ${before || 'none'} to ${after || 'none'}. Run: ${describeDeploy(target)}`,
-          ),
-        ]
-      : []),
+    ...checkSigning(live, nowSeconds, isOutdated ? deploy : command('rotate')),
+    ...table.flatMap(([subjects, judge, describe]) => subjects.map((subject) => judge(describe(subject)))),
   ]
-  return findings.length > 0 ? findings : checkKeyAge(keys, nowSeconds, rotate)
+  return findings.length > 0 ? findings : checkKeyAge(keys, nowSeconds, command('rotate'))
 }
 
 /** @param fix the command that brings a key. */

@@ -28,37 +28,15 @@ const keys = (args: string[], secrets: WorkerSecrets = makeSecrets()) => {
 
 test('keys list prints an array, or a note that there is none', async () => {
   const [, row] = JSON.parse((await keys(['list', '--json'])).stdout) as object[]
-  expect(row).toEqual({
-    kid: signing,
-    use: 'signs',
-    signsFrom: '2026-11-20T06:00:00Z',
-    droppedAt: null,
-  })
+  expect(row).toEqual({ kid: signing, use: 'signs', signsFrom: '2026-11-20T06:00:00Z' })
   expect(await keys(['list'], createMemorySecrets())).toEqual({ code: 0, stdout: '', stderr: 'There is no key.\n' })
-})
-
-test('keys list shows a dropped key that a rollback brought back', async () => {
-  expect((await keys(['drop', earlier])).code).toBe(0)
-  const { stdout, stderr } = await keys(['list'])
-  expect(readTable(stdout).map(([, use]) => use)).toEqual([
-    'USE',
-    'next',
-    'signs',
-    'verifies, though dropped',
-    undefined,
-  ])
-  expect(stderr).toMatch(new RegExp(`^Warning: The key ${earlier} was dropped at \\S+Z, and is in use\\. .*\n$`))
-  const rows: unknown = JSON.parse((await keys(['list', '--json'])).stdout)
-  expect(rows).toMatchObject([{ droppedAt: null }, { droppedAt: null }, { droppedAt: '2026-11-21T12:00:00Z' }])
 })
 
 test('keys list works without a database', async () => {
   const withStore = () => Promise.reject(new UserError('There is no database.'))
   const openSecrets = async () => makeSecrets()
   const { code, stdout, stderr } = await runCommand(['keys', 'list', '--json'], { openSecrets, withStore })
-  expect(code).toBe(0)
-  expect(JSON.parse(stdout)).toHaveLength(3)
-  expect(stderr).toBe('Warning: it is not known whether a key was dropped before: There is no database.\n')
+  expect({ code, keys: (JSON.parse(stdout) as object[]).length, stderr }).toEqual({ code: 0, keys: 3, stderr: '' })
 })
 
 test('keys drop asks first, and says what the effect is', async () => {
@@ -76,19 +54,6 @@ test('keys drop asks first, and says what the effect is', async () => {
   expect({ code, rows: readTable(stdout).map(([kid, use]) => `${kid} ${use}`) }).toEqual({
     code: 0,
     rows: ['KID USE', `${next} next`, '1795262400 signs', `${earlier} verifies`, ' undefined'],
-  })
-})
-
-test('keys list does not wait for a database that hangs', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const withStore = () => new Promise<never>(() => {})
-  const listed = runCommand(['keys', 'list'], { openSecrets: async () => makeSecrets(), withStore })
-  await vi.advanceTimersByTimeAsync(20_000)
-  const { code, stdout, stderr } = await listed
-  expect({ code, lines: stdout.split('\n').length, stderr }).toEqual({
-    code: 0,
-    lines: 5,
-    stderr: expect.stringMatching(/^Warning: it is not known whether a key was dropped before: .* 20 s\.\n$/),
   })
 })
 
@@ -150,7 +115,6 @@ describe('a leaked key', () => {
     await drop(secrets)
     await secrets.put({ [`JWT_KEY_${signing}`]: 'x' })
     expect((await record(secrets, signing)).stderr).toContain('nothing changed')
-    expect((await run(secrets, 'list')).stderr).toContain(`The key ${signing} was dropped`)
     expect((await record(secrets, '1600000000')).stderr).toMatch(/^There is no key "1600000000"\.\n/)
   })
 
