@@ -67,7 +67,8 @@ describe('output that can’t be written', () => {
   const made = 'The change was made; its output could not be written.\n'
   const create = (name: string) =>
     `${program} partner create --short-name ${name} --name X --country KE --json --persist-to ${state}`
-  const runClosed = (command: string) => run(`${command} | true; exit \${PIPESTATUS[0]}`)
+  /** The reader has ended before the program starts. */
+  const runClosed = (command: string) => run(`exec 3> >(exit); wait $!; ${command} >&3`)
 
   test.each(['--help', `partner list --persist-to ${state}`])(
     'of %s is no error when the reader stops early',

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { serve } from '../support/loopback-server.ts'
@@ -89,11 +89,11 @@ test.each(samples)('the sample prints the status and the start of a refusal: %s 
 })
 
 test.each(samples)('the sample says in one line that there is no connection: %s %s', async (program, file) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  const { code, stdout, stderr } = await run(program, file, `http://127.0.0.1:${port}`)
+  // Nothing listens at the client's end of a connection, and no other program gets its port.
+  const taken = connect(Number(new URL(await startService(() => [404, ''])).port), '127.0.0.1')
+  await once(taken, 'connect')
+  const { code, stdout, stderr } = await run(program, file, `http://127.0.0.1:${taken.localPort}`)
+  taken.destroy()
   expect({ hasSucceeded: code === 0, stdout }).toEqual({ hasSucceeded: false, stdout: '' })
   expect(stderr.trim()).toMatch(/^.*(refused|connect).*$/i)
 })

@@ -89,6 +89,7 @@ describe.each(Object.entries(targets))('a command on a %s store', (_, target) =>
 describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
   let opened: Store | undefined
   const end = Promise.withResolvers<void>()
+  let closed: Promise<void> | undefined
   /** In one store, because the local one takes a second to open. */
   const open = async <T>(work: (store: Store) => Promise<T>): Promise<T> => {
     if (opened === undefined) throw new Error('the store is not open yet')
@@ -102,14 +103,18 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
       return
     }
     const started = Promise.withResolvers<void>()
-    withStore(targets[kind], async (store) => {
+    closed = withStore(targets[kind], async (store) => {
       opened = store
       started.resolve()
       await end.promise
-    }).catch(started.reject)
-    await started.promise
+    })
+    await Promise.race([started.promise, closed])
   })
-  afterAll(() => end.resolve())
+  // Its runtime writes into the folder, which is removed afterwards.
+  afterAll(async () => {
+    end.resolve()
+    await closed
+  })
   beforeEach(() => emptyDatabase(bindings[kind]()))
   afterEach(() => void (mode = 'once'))
 

@@ -60,7 +60,7 @@ describe('a database that another program holds', () => {
 
   test('is used as soon as that program ends, and nothing is printed', async () => {
     const printed = vi.spyOn(console, 'error')
-    setTimeout(release, 5000)
+    setTimeout(release, 2000)
     expect(await withLocalStore({ persistTo: state }, listPartners)).toEqual([])
     expect(printed).not.toHaveBeenCalled()
   })
