@@ -33,7 +33,7 @@ import {
   toSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from '../frame/run.ts'
-import { logFlags, sinceFlag, timeFlag } from '../frame/shared-flags.ts'
+import { logFlags, sinceFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 /** Each verb that reads takes a client ID, too. */
@@ -249,27 +249,6 @@ export const partner = {
     async run({ shortName, since, until, ...file }, { store }) {
       const found = shortName === undefined ? undefined : await findPartner(store, shortName)
       return readLog('partner', { shortName: found?.shortName, since, until }, store, file)
-    },
-  }),
-
-  preview: verb({
-    help: 'show the plans that a partner gets, or got, or will get with what is scheduled',
-    example: 'partner preview acme',
-    args,
-    flags: { at: timeFlag },
-    json: 'the plans as an array, as in the response',
-    async run({ shortName, at }, { store }) {
-      const { previewPlans } = await import('../../core/plans/partner-preview.ts')
-      const plans = await previewPlans(store, shortName, at)
-      const text = plans.map(({ id, identifier, coolName, currency, performance1, isInvestable }) => ({
-        id,
-        identifier,
-        coolName,
-        currency,
-        performance1,
-        open: isInvestable,
-      }))
-      return { data: plans, text, note: plans.length === 0 ? `${shortName} gets no plan.` : undefined }
     },
   }),
 

@@ -10,7 +10,7 @@ import {
   prepareViewable,
   type PreparedPlan,
 } from '../../core/plans/plan-changes.ts'
-import { selectPendingChanges } from '../../core/plans/plan-explanation.ts'
+import { findListedCountry, selectPendingChanges } from '../../core/plans/plan-explanation.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
 import { formatDifference, printPublication, publicationToJson } from '../catalog/publication-output.ts'
 import { publishShown } from '../catalog/publish-shown.ts'
@@ -32,16 +32,27 @@ const json = 'an object with plan and publication'
 
 export const plan = {
   list: verb({
-    help: 'list all plans, or the plans that are viewable in a country, now, in the past, or with what is scheduled',
-    example: 'plan list --country KE',
+    help: 'list the plans of the catalog, of a country or of a partner, now, in the past, or with what is scheduled',
+    example: 'plan list --partner acme',
     flags: {
       country: { value: '<code>', help: 'only the plans that are viewable in this country', parse: toUpperCaseCode },
+      partner: {
+        value: '<short-name>',
+        help: 'the plans that this partner gets; with --json, as in the response',
+        conflicts: ['country'],
+      },
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',
-    async run({ country: code, at, json: isJson }, { store }) {
-      const plans = await (isJson ? listPlans : listSummaries)(store, code, at)
-      return { data: plans, text: plans.map(toRow), note: plans.length === 0 ? 'No plan matches.' : undefined }
+    async run({ country, partner, at, json: isJson }, { store }) {
+      const listed = partner === undefined ? country : await findListedCountry(store, partner, at)
+      const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
+      const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
+      return {
+        data: partner === undefined ? plans : plans.map(toResponse),
+        text: plans.map(toRow),
+        note: plans.length === 0 ? none : undefined,
+      }
     },
   }),
 
@@ -179,6 +190,8 @@ function describeState({ plan: after, publication }: PlanResult): string {
   const state = note === null ? 'open to investment.' : `closed to investment: ${JSON.stringify(note)}`
   return `${identifier} ${verbs} viewable ${where}, and ${state}`
 }
+
+const toResponse = ({ viewableIn: _viewableIn, ...plan }: PlanSummary) => plan
 
 function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }

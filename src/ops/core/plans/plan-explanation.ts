@@ -10,7 +10,8 @@ import type { Store } from '../../store/store.ts'
 import { selectPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
-import { findPartner } from '../partners/partner-accounts.ts'
+import { findPartner, readPartnerStatus } from '../partners/partner-accounts.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
 import { listPublications, suggestPlan, type ForecastRow } from '../publications/publication-log.ts'
 
@@ -72,6 +73,19 @@ export async function explainPlan(
     sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, without a filter or with any of ${filters}.${closed}`,
     fix: `To take it off the list: ${command('plan', 'withdraw', identifier, '--country', country)}`,
   }
+}
+
+/**
+ * @returns the country whose plans the partner gets.
+ * @throws UserError when there is no such partner, or the endpoint would refuse it.
+ */
+export async function findListedCountry(store: Store, name: string, atSeconds?: number): Promise<string> {
+  const partner = await findPartner(store, name, atSeconds)
+  const { shortName, country, suspendedAt, endedAt } = partner
+  if (suspendedAt === null) return country
+  const why = describeCommand(store.target, 'why', shortName)
+  const since = `${readPartnerStatus(partner)} since ${formatIsoTime(endedAt ?? suspendedAt)}`
+  throw new UserError([`${shortName} gets no list: ${since}.`, `See: ${why}`])
 }
 
 /** Names the pending publication that puts a plan on the list of a country. It says nothing of the past. */
