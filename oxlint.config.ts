@@ -149,12 +149,16 @@ const rows: Row[] = [
   // The commands.
   {
     in: 'src/ops/commands/frame',
-    may: [...belowCommands, ...rooms('record', 'file-formats')],
+    may: [...belowCommands, ...rooms('record')],
     packages: ['node:*'],
   },
   {
     in: 'src/ops/commands/catalog',
-    may: [...belowCommands, ...rooms('record', 'differences', 'plan-rules', 'publications', 'catalog'), frame],
+    may: [
+      ...belowCommands,
+      ...rooms('record', 'file-formats', 'differences', 'plan-rules', 'publications', 'catalog', 'partners'),
+      frame,
+    ],
   },
   {
     in: 'src/ops/commands/plans',
@@ -172,7 +176,7 @@ const rows: Row[] = [
   },
   {
     in: 'src/ops/commands/keys',
-    may: [...belowCommands, ...rooms('keys'), frame, 'src/ops/commands/partners'],
+    may: [...belowCommands, ...rooms('keys'), frame],
   },
   {
     in: 'src/ops/commands/service',

@@ -7,7 +7,7 @@ import { listOf } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll, tellRows } from './pages.ts'
 import { isCounted, own, selectVersionAt } from './plan-queries.ts'
-import { planVersions, publications } from './schema.ts'
+import { openStates, planVersions, publications } from './schema.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
 export type PublicationRow = typeof publications.$inferSelect
@@ -33,17 +33,22 @@ export interface PublicationFilter {
   /** Published after this revision of the catalog. */
   afterRevision?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
+  /** Also the open ones of other times. */
+  isOpenIncluded?: boolean
 }
 
 /** Selects the latest first. */
 export function selectPublications(
   db: OperatorDatabase,
-  { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states }: PublicationFilter,
+  { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states, isOpenIncluded }: PublicationFilter,
 ): Promise<PublicationRow[]> {
   const { id, state, createdAt, approvedAt, decidedAt, revision } = publications
   const conditions = [
     planIds && inArray(id, selectPublicationIds(db, planIds)),
-    or(...[createdAt, approvedAt, decidedAt].map((time) => between(time, since, until))),
+    or(
+      ...[createdAt, approvedAt, decidedAt].map((time) => between(time, since, until)),
+      isOpenIncluded ? inArray(state, openStates) : undefined,
+    ),
     afterRevision === undefined ? undefined : gt(revision, afterRevision),
     states && inArray(state, states),
   ]

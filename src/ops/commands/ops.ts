@@ -26,7 +26,7 @@ export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
     load: async () => (await import('./partners/partner.ts')).partner,
   },
   catalog: {
-    help: 'import and export the plan catalog, and its record of changes',
+    help: 'import and export the plan catalog, and undo its changes',
     load: async () => (await import('./catalog/catalog.ts')).catalog,
   },
   plan: {
@@ -37,6 +37,10 @@ export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
 }
 
 const dailyVerbs: Readonly<Record<string, Entry<Verb>>> = {
+  log: {
+    help: 'list who changed the catalog, partners and keys, when and why',
+    load: async () => (await import('./catalog/log.ts')).log,
+  },
   why: {
     help: 'say why a partner gets 401, or sees a plan or does not',
     load: async () => (await import('./plans/why.ts')).why,

@@ -56,9 +56,7 @@ export function describeOutcome(target: Target, { outcome, isMarked = false }: O
     case 'unknown':
       return [
         'It is not known whether the change was made. A new secret that was not printed is lost: rotate again.',
-        ...['catalog', 'partner'].map(
-          (noun) => `When Cloudflare answers, see: ${describeCommand(target, noun, 'log')}`,
-        ),
+        `When Cloudflare answers, see: ${describeCommand(target, 'log')}`,
       ]
   }
 }

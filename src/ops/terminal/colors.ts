@@ -21,16 +21,16 @@ export function paintLines(text: string): Piece[] {
 const cells: Readonly<Record<string, Style>> = {
   'LEVEL error': 'red',
   'LEVEL warning': 'yellow',
-  'STATE conflicted': 'red',
-  'STATE scheduled': 'yellow',
-  'STATE will conflict': 'red',
-  'STATE waiting': 'yellow',
-  'STATUS closed': 'red',
+  'ACTION conflicted': 'red',
+  'ACTION scheduled': 'yellow',
+  'ACTION will conflict': 'red',
+  'ACTION waiting': 'yellow',
+  'STATUS ended': 'red',
   'STATUS suspended': 'red',
 }
 
-/** Paints a state in a table. */
+/** Paints a state in a table, by its first word. */
 export function paintCell(heading: string, cell: string): Piece {
-  const style = cells[`${heading} ${cell}`]
+  const [, style] = Object.entries(cells).find(([start]) => `${heading} ${cell}`.startsWith(start)) ?? []
   return style ? { style, text: cell } : cell
 }

@@ -255,8 +255,7 @@ describe('when a change is made and the answer is lost', () => {
       -3,
       [
         'It is not known whether the change was made. A new secret that was not printed is lost: rotate again.',
-        'When Cloudflare answers, see: npm run -s ops -- catalog log --remote --env staging',
-        'When Cloudflare answers, see: npm run -s ops -- partner log --remote --env staging',
+        'When Cloudflare answers, see: npm run -s ops -- log --remote --env staging',
       ],
     ],
   ] as const)('when Cloudflare is gone %s, the error says what became of the change', async (note, after, claims) => {

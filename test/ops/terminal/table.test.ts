@@ -53,7 +53,7 @@ test.each([
 })
 
 test('a state has a color, and only in its column', () => {
-  const table = formatTable([{ state: 'conflicted', note: 'conflicted' }])
-  expect(print(table)).toBe('STATE       NOTE\nconflicted  conflicted\n')
-  expect(print(table, true)).toBe('STATE       NOTE\n\u001b[31mconflicted\u001b[39m  conflicted\n')
+  const table = formatTable([{ action: 'conflicted', note: 'conflicted' }])
+  expect(print(table)).toBe('ACTION      NOTE\nconflicted  conflicted\n')
+  expect(print(table, true)).toBe('ACTION      NOTE\n\u001b[31mconflicted\u001b[39m  conflicted\n')
 })

@@ -15,12 +15,8 @@ import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
 import {
-  describeOwners,
   findPlanChange,
   isPending,
-  listLoggedChanges,
-  listPublications,
-  openStates,
   readPublication,
   type ForecastRow,
 } from '../../core/publications/publication-log.ts'
@@ -46,7 +42,6 @@ import { nothingChanged, UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import {
   describeApproval,
-  describeChange,
   describeTime,
   describeWayBack,
   formatDifference,
@@ -54,11 +49,9 @@ import {
   printPublication,
   publicationToJson,
   rowToJson,
-  toLogRow,
 } from './publication-output.ts'
 import { checkReview, overtaken, publishShown, reviewFlag, writeReview } from './publish-shown.ts'
-import { forceFlag, logFlags, timeFlag } from '../frame/shared-flags.ts'
-import { printLog } from '../frame/log-output.ts'
+import { forceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const dryRun = { help: 'show what would change for partners, and change nothing' } as const
@@ -174,34 +167,6 @@ export const catalog = {
         note: findings.length === 0 ? 'Nothing to look at.' : undefined,
         findings: errors === 0 ? undefined : `${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`,
       }
-    },
-  }),
-
-  log: verb({
-    help: 'list the publications: who changed the catalog, when and why, the latest first',
-    example: 'catalog log --since 7d',
-    flags: {
-      plan: { value: '<id>', help: 'only publications that changed this plan, and what they changed' },
-      ...logFlags,
-      pending: { help: 'only publications that wait for their time or for approval, or that conflicted' },
-    },
-    json: 'an array of all of them, the latest first',
-    async run({ plan, since, until, pending, ...file }, { store }) {
-      const states = pending ? openStates : undefined
-      const listed = await listPublications(store, { plan, since, until, states })
-      const entries = listed.map(({ changes: [change], ...row }) => ({ row, change: change && compareChange(change) }))
-      const log = {
-        data: entries.map(({ row, change }) => Object.assign(rowToJson(row), change && { change })),
-        table: entries.map(({ row, change }) => toLogRow(row, change)),
-        sheet: entries.map(({ row, change }) =>
-          Object.assign(rowToJson(row), change && { change: describeChange(change) }),
-        ),
-        readChanges: () => listLoggedChanges(store, listed),
-        notes: describeOwners(listed.flatMap(({ changes: [change], ...row }) => (change ? [{ row, change }] : []))),
-        isFiltered: [plan, since, until, states].some((filter) => filter !== undefined),
-        none: 'No publication matches.',
-      }
-      return printLog(log, file)
     },
   }),
 

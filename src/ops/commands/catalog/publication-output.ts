@@ -10,7 +10,7 @@ import {
   type Publication,
   type PublicationRow,
 } from '../../core/publications/publications.ts'
-import { formatLocalTime, toTimeColumn } from '../../shared/time-arguments.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 import type { Run } from '../frame/run.ts'
@@ -116,35 +116,6 @@ function formatCountries(plans: readonly PlanDifference[]): string {
     return `${country}: ${numbers.filter(Boolean).join(', ')}`
   })
   return parts.length === 0 ? 'Partners see no difference.' : parts.join('; ')
-}
-
-/** A row of the log. @param change what it did to the plan that the operator named. */
-export function toLogRow(row: ForecastRow, change?: PlanDifference) {
-  const { id: number, state, planCount: plans, actor, approvedBy, undoneId: undoes } = row
-  return {
-    number,
-    state: row.willConflict === null ? state : 'will conflict',
-    ...toTimeColumn(row.decidedAt ?? row.dueAt ?? row.createdAt),
-    by: nameActor(actor),
-    approvedBy: approvedBy && nameActor(approvedBy),
-    ...(change ? { change: describeChange(change) } : { plans }),
-    undoes,
-    noteOrCommand: describeNotes(row) || row.command,
-  }
-}
-
-/** The name of an address. */
-const nameActor = (actor: string) => actor.replace(/@.*/, '')
-
-/** The author's note, those of others with their names, then why it conflicted, or will. */
-function describeNotes({ conflict, willConflict, ...row }: ForecastRow): string {
-  const notes = [
-    [row.actor, row.note],
-    [row.approvedBy, row.approvedNote],
-    [row.decidedBy, row.decidedNote],
-  ].flatMap(([by, note]) => (note == null ? [] : by === row.actor ? note : `${nameActor(by ?? '')}: ${note}`))
-  const reasons = [conflict, willConflict].filter((reason) => reason !== null)
-  return [...new Set([...notes, ...reasons])].join('; ')
 }
 
 export function rowToJson(publication: PublicationRow | ForecastRow) {

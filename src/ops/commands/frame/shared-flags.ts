@@ -1,6 +1,6 @@
 // The flags that many verbs have.
 import { readOrigin } from '../../../api/origin.ts'
-import { parseDueTime, parsePast, parsePastEnd, parseTime } from '../../shared/time-arguments.ts'
+import { parseDueTime, parsePast, parseTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Flag, Flags, Verb } from './verb.ts'
 
@@ -38,14 +38,6 @@ export const sinceFlag = {
 } as const satisfies Flag
 
 export const forceFlag = { help: 'replace the file if there is one' } as const satisfies Flag
-
-/** The flags of the verbs that list recorded changes: catalog log, partner log, keys log. */
-export const logFlags = {
-  since: sinceFlag,
-  until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },
-  output: { value: '<file>', help: 'write all of it into a spreadsheet: .xlsx or .csv' },
-  force: forceFlag,
-} as const satisfies Flags
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
 

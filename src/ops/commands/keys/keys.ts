@@ -13,9 +13,7 @@ import {
 import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
 import { describePlace } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
-import { readLog } from '../partners/change-log.ts'
 import type { Output, Run } from '../frame/run.ts'
-import { logFlags } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
@@ -73,14 +71,6 @@ export const keys = {
       const note = isRecorded ? `Recorded the key ${kid}.` : `The record has the key ${kid}; nothing changed.`
       return { ...(await describeKeysAfterChange(store, run)), note }
     },
-  }),
-
-  log: verb({
-    help: 'show who changed keys, when and why',
-    example: 'keys log',
-    flags: logFlags,
-    json: 'an array, the newest entry first',
-    run: ({ since, until, ...file }, { store }) => readLog('kid', { since, until }, store, file),
   }),
 }
 

@@ -1,5 +1,4 @@
 // How partners and their credentials are printed.
-import type { KeyEntry, PartnerEntry } from '../../core/record/change-record.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import { type PartnerRequest, type ReplacedSecrets } from '../../core/partners/account-changes.ts'
 import {
@@ -143,9 +142,4 @@ export function describePartner(partner: Partner): Output {
 
 export function partnerToJson({ id: _id, secrets, ...partner }: Partner) {
   return { ...formatTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(formatTimes) }
-}
-
-export function entryToJson({ id, changedAt, kind: change, ...entry }: PartnerEntry | KeyEntry) {
-  const status = 'kid' in entry ? {} : { status: readPartnerStatus(entry) }
-  return formatTimes({ id, changedAt, change, ...entry, ...status })
 }

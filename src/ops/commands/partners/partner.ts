@@ -19,7 +19,6 @@ import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
-import { readLog } from './change-log.ts'
 import {
   describeDifference,
   describePartner,
@@ -33,7 +32,7 @@ import {
   toSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from '../frame/run.ts'
-import { logFlags, sinceFlag } from '../frame/shared-flags.ts'
+import { sinceFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 /** Each verb that reads takes a client ID, too. */
@@ -237,18 +236,6 @@ export const partner = {
     async run({ shortName }, run) {
       await run.confirm(`${shortName} will be ended for good, and its secrets deleted.`)
       return (await changeAndReport(run, shortName, { kind: 'end' })).output
-    },
-  }),
-
-  log: verb({
-    help: 'show who changed partners, when and why',
-    example: 'partner log acme',
-    args: { shortName: { isOptional: true } },
-    flags: logFlags,
-    json: 'an array, the newest entry first',
-    async run({ shortName, since, until, ...file }, { store }) {
-      const found = shortName === undefined ? undefined : await findPartner(store, shortName)
-      return readLog('partner', { shortName: found?.shortName, since, until }, store, file)
     },
   }),
 

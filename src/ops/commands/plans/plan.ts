@@ -44,8 +44,8 @@ export const plan = {
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',
-    async run({ country, partner, at, json: isJson }, { store }) {
-      const listed = partner === undefined ? country : await findListedCountry(store, partner, at)
+    async run({ country: code, partner, at, json: isJson }, { store }) {
+      const listed = partner === undefined ? code : await findListedCountry(store, partner, at)
       const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
       const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
       return {
@@ -191,7 +191,7 @@ function describeState({ plan: after, publication }: PlanResult): string {
   return `${identifier} ${verbs} viewable ${where}, and ${state}`
 }
 
-const toResponse = ({ viewableIn: _viewableIn, ...plan }: PlanSummary) => plan
+const toResponse = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
 
 function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }

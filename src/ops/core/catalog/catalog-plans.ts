@@ -114,7 +114,7 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)
   if (plan) return plan
-  const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'catalog', 'log')}`
+  const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'log')}`
   throw new UserError([`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}.`, see])
 }
 

@@ -10,7 +10,7 @@ const isoTime = /^[-0-9]+T[:0-9]+Z$/
 type Row = Readonly<Record<string, unknown>>
 
 /**
- * @param rows with the same fields: texts, numbers and nulls.
+ * @param rows texts, numbers and nulls by field.
  * @param file its name decides on the format.
  * @param readChanges reads the rows of a second sheet. CSV has one.
  * @throws UserError unless it ends with .xlsx or .csv.
@@ -31,6 +31,6 @@ export async function formatLogFile(
 function toCells(rows: readonly Row[], isUntyped: boolean): Cell[][] {
   const encode = (value: unknown): Cell =>
     typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isUntyped })
-  const names = Object.keys(rows[0] ?? {})
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   return [names, ...rows.map((row) => names.map((name) => encode(row[name])))]
 }

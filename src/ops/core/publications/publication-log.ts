@@ -24,6 +24,7 @@ export interface LogFilter {
   since?: number | undefined
   until?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
+  isOpenIncluded?: boolean
 }
 
 /** A publication with a forecast. */
@@ -131,21 +132,6 @@ export async function listLoggedChanges({ db }: Store, rows: readonly Publicatio
       return { number, time: formatIsoTime(decidedAt ?? 0), by, plan, name, field, before, after, note }
     }),
   )
-}
-
-/** Says which plans had an ID one after the other: the log of one has the publications of all. @param log the latest first. */
-export function describeOwners(log: readonly { row: PublicationRow; change: PlanChange }[]): string[] {
-  const published = log.filter(({ row }) => row.state === 'published').toReversed()
-  return [...Map.groupBy(published, ({ change }) => change.planId)].flatMap(([planId, changes]) => {
-    const named = changes.flatMap(({ row, change: { after } }) =>
-      after ? [{ identifier: after.identifier, since: row.id }] : [],
-    )
-    const owners = named.filter(({ identifier }, index) => identifier !== named[index - 1]?.identifier)
-    const [first, ...later] = owners.map(({ identifier, since }, index) =>
-      index === 0 ? `to ${identifier}` : `then, since publication ${since}, to ${identifier}`,
-    )
-    return later.length === 0 ? [] : [`The ID ${planId} belonged ${[first, ...later].join(', ')}.`]
-  })
 }
 
 /** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */

@@ -160,7 +160,7 @@ export function readNeedsApproval({ config }: Store): boolean {
 export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
   const row = await selectPublication(db, id)
   if (row) return row
-  throw new UserError([`There is no publication ${id}.`, `See: ${describeCommand(target, 'catalog', 'log')}`])
+  throw new UserError([`There is no publication ${id}.`, `See: ${describeCommand(target, 'log')}`])
 }
 
 /**

@@ -75,8 +75,8 @@ test('a pending new plan conflicts, and is made again with the field', async () 
   // As staged before all plans got the field.
   const stored = sql`update plan_versions set document = json_remove(document, '$.benchmark') where plan_id = 3`
   await pending.db.run(stored)
-  const [{ id }] = JSON.parse(await ops('catalog log --pending --json'))
-  expect(await ops('catalog log --pending')).toContain('its plans have other fields than the catalog')
+  const [{ id }] = JSON.parse(await ops('log --pending --json'))
+  expect(await ops('log --pending')).toContain('its plans have other fields than the catalog')
   await pending.db.run(
     sql`update publications set state = 'conflicted', conflict = 'x', decided_by = 'x', due_at = 60 where id = ${id}`,
   )

@@ -63,8 +63,8 @@ describe('a leaked key', () => {
     runCommand(['keys', ...args, ...remote], { openSecrets: async () => secrets })
   const drop = (secrets: WorkerSecrets, kid: string = signing) => run(secrets, 'drop', kid, '--leaked', '--yes')
   const readEntries = async () => {
-    const { stdout } = await run(makeSecrets(), 'log', '--json')
-    return (JSON.parse(stdout) as { change: string; kid: string }[]).map(({ change, kid }) => `${change} ${kid}`)
+    const { stdout } = await runCommand(['log', '--keys', '--json', ...remote])
+    return (JSON.parse(stdout) as { action: string; kid: string }[]).map(({ action, kid }) => `${action} ${kid}`)
   }
   const breakD1 = () => {
     cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }

@@ -111,7 +111,7 @@ test('partner set is refused when somebody else changes the partner during the q
 test('a command is one line of the record, without characters that a terminal acts on', async () => {
   await create('acme')
   await partner(['suspend', 'acme', '--note', 'Two\nlines,\u001b[31m red\u202e.'])
-  const { stdout } = await partner(['log', 'acme', '--json'])
+  const { stdout } = await runCommand(['log', '--partner', 'acme', '--json'], { withStore: openWith(bindings()) })
   const note = 'Two lines, [31m red .'
   expect(JSON.parse(stdout)[0]).toMatchObject({ note, command: `partner suspend acme --note '${note}'` })
 })
@@ -127,16 +127,16 @@ test('a contact is in the record in no form', async () => {
     .bind('acme')
     .all()
   expect(results[1]).toEqual({ command: `partner set acme name=Other contact=… --note 'New contact.'` })
-  expect((await partner(['log', '--json'])).stdout).not.toContain(contact)
+  expect((await runCommand(['log', '--json'], { withStore: openWith(bindings()) })).stdout).not.toContain(contact)
 })
 
 test('the log says whether a contact was set, whatever its command contains', async () => {
   await create('acme')
   await partner(['set', 'acme', 'name=Call contact=here', '--note', 'x'])
   await partner(['set', 'acme', 'country=UG', '--note', 'x'.repeat(500), 'contact=amina'])
-  const { stdout } = await partner(['log', 'acme'])
-  expect(readTable(stdout).map(([, change]) => change)).toEqual([
-    'CHANGE',
+  const { stdout } = await runCommand(['log', '--partner', 'acme'], { withStore: openWith(bindings()) })
+  expect(readTable(stdout).map(([, , action]) => action)).toEqual([
+    'ACTION',
     'set country: KE → UG, contact',
     'set name: Acme → Call contact=here',
     'create: Acme, KE',

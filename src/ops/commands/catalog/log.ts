@@ -1,0 +1,151 @@
+// ops log: who changed the catalog, partners and keys, when and why.
+import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
+import { findPartner, readPartnerStatus } from '../../core/partners/partner-accounts.ts'
+import {
+  listLoggedChanges,
+  listPublications,
+  openStates,
+  type ForecastRow,
+} from '../../core/publications/publication-log.ts'
+import { countPlans } from '../../core/publications/publications.ts'
+import { listEntries, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
+import { formatTimes } from '../../shared/iso-time.ts'
+import { parsePastEnd, toTimeColumn } from '../../shared/time-arguments.ts'
+import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
+import { forceFlag, sinceFlag } from '../frame/shared-flags.ts'
+import { verb } from '../frame/verb.ts'
+import { describeChange, rowToJson } from './publication-output.ts'
+
+const recentDays = 30
+
+interface Entry {
+  /** Unix seconds. */
+  time: number
+  data: Record<string, unknown>
+  /** `publication 12`, `partner acme` or `key 1793606460` */
+  subject: string
+  action: string
+  by: string
+  noteOrCommand: string
+  /** What a publication did to the plan that was asked for. */
+  change?: PlanDifference | undefined
+}
+
+export const log = verb({
+  help: `list who changed the catalog, partners and keys, when and why, the latest first; by default of the last ${recentDays} days, with every pending publication`,
+  example: 'log --since 7d',
+  flags: {
+    partner: {
+      value: '<short-name>',
+      help: 'only changes of this partner',
+      conflicts: ['plan', 'keys', 'pending'],
+    },
+    plan: {
+      value: '<id>',
+      help: 'only publications that changed this plan, and what they changed in it',
+      conflicts: ['keys', 'pending'],
+    },
+    keys: { help: 'only changes of signing keys', conflicts: ['pending'] },
+    pending: { help: 'only publications that wait for their time or for approval, or that conflicted' },
+    since: sinceFlag,
+    until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },
+    output: { value: '<file>', help: 'write all of it into a spreadsheet: .xlsx or .csv' },
+    force: forceFlag,
+  },
+  json: 'an array of all entries, the latest first, each with its kind: publication, partner or key',
+  async run({ partner, plan, keys, pending, since, until, output, force, json }, { store, clock }) {
+    if (output !== undefined && !force) await checkFileIsNew(output)
+    const isRecent = !json && !pending && [since, until, output].every((flag) => flag === undefined)
+    const times = { since: isRecent ? Math.floor(clock.nowMs() / 1000) - recentDays * 86_400 : since, until }
+    const isWhole = partner === undefined && plan === undefined && !keys && !pending
+    const states = pending ? openStates : undefined
+    const shortName = partner === undefined ? undefined : (await findPartner(store, partner)).shortName
+    const publications =
+      partner === undefined && !keys
+        ? await listPublications(store, { plan, ...times, states, isOpenIncluded: isRecent })
+        : []
+    const changes = [
+      ...(isWhole || partner !== undefined ? await listEntries(store, 'partner', { shortName, ...times }) : []),
+      ...(isWhole || keys ? await listEntries(store, 'kid', times) : []),
+    ]
+    const entries = [
+      ...publications.map(({ changes: [change], ...row }) =>
+        readPublication(row, change && compareChange(change), plan),
+      ),
+      ...changes.map(readEntry),
+    ].toSorted((a, b) => b.time - a.time)
+    const data = entries.map((entry) => entry.data)
+    if (output !== undefined) {
+      const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
+      const readChanges = publications.length === 0 ? undefined : () => listLoggedChanges(store, publications)
+      await writeOutput(output, await formatLogFile(entries.map(toSheetRow), output, readChanges))
+      return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n` }
+    }
+    const none = entries.length === 0 ? 'No entry matches.' : ''
+    const recent = isRecent ? `Shown are the last ${recentDays} days; for more: --since, --output or --json.` : ''
+    return { data, text: entries.map(toRow), note: `${none} ${recent}`.trim() || undefined }
+  },
+})
+
+/** @param change what it did to the plan that the operator named as `plan`. */
+function readPublication(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
+  const { id, state, planCount, actor: by, undoneId, willConflict } = row
+  const named = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `
+  const parts = [
+    willConflict === null ? state : 'will conflict',
+    ...(undoneId === null ? [] : [`undoes ${undoneId}`]),
+    change ? `${named}${describeChange(change)}` : countPlans(planCount),
+  ]
+  return {
+    time: row.decidedAt ?? row.dueAt ?? row.createdAt,
+    data: { kind: 'publication', ...rowToJson(row), ...(change && { change }) },
+    subject: `publication ${id}`,
+    action: parts.join(', '),
+    by,
+    noteOrCommand: describeNotes(row),
+    change,
+  }
+}
+
+/** Why it was made, why it conflicted, or will, and who decided. Without a reason, its command. */
+function describeNotes(row: ForecastRow): string {
+  const { actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
+  const decision = decidedNote && `${decidedBy === actor ? '' : `${nameActor(decidedBy ?? '')}: `}${decidedNote}`
+  const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
+  const approval = approvedBy && `approved by ${nameActor(approvedBy)}${approvedNote ? `: ${approvedNote}` : ''}`
+  return [reasons.join('; ') || command, ...(approval ? [approval] : [])].join('; ')
+}
+
+/** An address without its domain. */
+const nameActor = (actor: string) => actor.replace(/@.*/, '')
+
+function readEntry(entry: PartnerEntry | KeyEntry): Entry {
+  const { id, changedAt, kind: action, ...rest } = entry
+  const [kind, name, status] =
+    'kid' in entry ? ['key', entry.kid, {}] : ['partner', entry.shortName, { status: readPartnerStatus(entry) }]
+  return {
+    time: changedAt,
+    data: { kind, ...formatTimes({ id, changedAt, action, ...rest }), ...status },
+    subject: `${kind} ${name}`,
+    action: 'kid' in entry ? action.replace('keys-', '') : describeAction(entry),
+    by: entry.actor,
+    noteOrCommand: entry.note ?? entry.command,
+  }
+}
+
+/** `set country: KE → UG, contact` */
+function describeAction({ kind, name: newName, country, nameBefore, countryBefore }: PartnerEntry): string {
+  if (kind === 'create') return `create: ${newName}, ${country}`
+  const changes = [
+    ...(country === countryBefore ? [] : [`country: ${countryBefore} → ${country}`]),
+    ...(newName === nameBefore ? [] : [`name: ${nameBefore} → ${newName}`]),
+    ...(kind === 'set-contact' ? ['contact'] : []),
+  ]
+  return [kind.replace('-contact', ''), changes.join(', ')].join(' ').trim()
+}
+
+function toRow({ time, subject, action, by, noteOrCommand }: Entry) {
+  return { ...toTimeColumn(time), subject, action, by: nameActor(by), noteOrCommand }
+}
+
+const toSheetRow = ({ data, change }: Entry) => (change ? { ...data, change: describeChange(change) } : data)
