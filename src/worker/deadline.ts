@@ -2,11 +2,7 @@
 import { StorageError } from '../db/database.ts'
 
 export const d1DeadlineMs = 5000
-/** D1 runs a statement for at most 30 s. */
-export const publishDeadlineMs = 60_000
 export const kvReadDeadlineMs = 2000
-/** A write comes after the response, and a large list takes its time. Cloudflare ends such work after 30 s. */
-export const kvWriteDeadlineMs = 20_000
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 export const rateLimitDeadlineMs = 1000
 
@@ -24,6 +20,6 @@ export function withDeadline<T>(
 }
 
 /** @throws StorageError when D1 fails or is too slow */
-export function queryD1<T>(query: Promise<T>, deadlineMs = d1DeadlineMs): Promise<T> {
-  return withDeadline(query, deadlineMs, 'D1', StorageError)
+export function queryD1<T>(query: Promise<T>): Promise<T> {
+  return withDeadline(query, d1DeadlineMs, 'D1', StorageError)
 }

@@ -7,7 +7,6 @@ import { endAsConflicted, markSuperseded, publish, publishPending, selectDue } f
 import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { countInDataset, describeError, log } from './log.ts'
-import { publishDeadlineMs, queryD1 } from './deadline.ts'
 
 /**
  * Never rejects. What fails is logged, and the run of the next minute tries it again.
@@ -19,7 +18,7 @@ export async function publishDue(
   version: string | undefined,
   dataset?: AnalyticsEngineDataset,
 ): Promise<void> {
-  const db = openWithDeadline(d1)
+  const db = openDatabase(d1)
   const clean = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
   let result = 'ok'
   try {
@@ -31,15 +30,6 @@ export async function publishDue(
   }
   // No partner has a short name with a slash.
   countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
-}
-
-/** Each statement has a deadline: a merge of many plans takes many. */
-function openWithDeadline(d1: D1Database): Database {
-  const { values, run } = openDatabase(d1)
-  return {
-    values: (query) => queryD1(values(query), publishDeadlineMs),
-    run: (query) => queryD1(run(query), publishDeadlineMs),
-  }
 }
 
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {

@@ -30,24 +30,21 @@ export async function countAttempt(
 ): Promise<void> {
   // The network comes first: once it is over its limit, its attempts no longer count against the client.
   await count(limits, 'AUTH_ADDRESS_RATE_LIMIT', network, warn)
-  await count(limits, 'AUTH_RATE_LIMIT', `unknown:${clientId}`, warn)
+  await countUse(limits, 'unknown', clientId, warn)
 }
 
 /**
- * Counts a sign-in with credentials that this isolate has verified. Strangers who know only the client ID count under another
- * key, so they can't use up this limit. All keys have a prefix, or a stranger could send `known:…` as the client ID.
+ * Each use of a client ID has a limit of its own: `unknown` for attempts, which strangers can make, too; `known` for a sign-in with
+ * credentials that this isolate has verified; `load` for a filtered list that is about to be loaded from D1.
  * @throws RateLimitError
  */
-export function countKnownClient(limits: RateLimits, clientId: string, warn: LogWarning): Promise<void> {
-  return count(limits, 'AUTH_RATE_LIMIT', `known:${clientId}`, warn)
-}
-
-/**
- * Counts a filtered list that a client's request is about to load from D1.
- * @throws RateLimitError
- */
-export function countLoad(limits: RateLimits, clientId: string, warn: LogWarning): Promise<void> {
-  return count(limits, 'AUTH_RATE_LIMIT', `load:${clientId}`, warn)
+export function countUse(
+  limits: RateLimits,
+  use: 'unknown' | 'known' | 'load',
+  clientId: string,
+  warn: LogWarning,
+): Promise<void> {
+  return count(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
 }
 
 /** A limit that is not bound, fails or hangs allows the request and logs `rate_limiter_failed`. */

@@ -6,14 +6,14 @@ import { selectPartnerCheck } from '../../db/client-queries.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { queryD1 } from '../deadline.ts'
 import { createWarn, type AppEnv } from '../app-env.ts'
-import { countLoad } from '../rate-limit.ts'
+import { countUse } from '../rate-limit.ts'
 import type { LogWarning } from '../log.ts'
 
 export type CatalogSession = ReturnType<typeof createSession>
 
 export interface CacheContext {
   openSession: ReturnType<typeof createOpenSession>
-  kv: Pick<KVNamespace, 'getWithMetadata' | 'put'> | undefined
+  kv: Pick<KVNamespace, 'getWithMetadata' | 'put'>
   /** Unix milliseconds at which the request arrived. */
   nowMs: number
   /** Keeps work alive after the response, like `ctx.waitUntil`. */
@@ -37,7 +37,7 @@ export function createCacheContext(
     nowMs: c.get('nowMs'),
     waitUntil: (work) => c.executionCtx.waitUntil(work),
     warn,
-    countLoad: () => countLoad(c.env, clientId, warn),
+    countLoad: () => countUse(c.env, 'load', clientId, warn),
     seal,
   }
 }

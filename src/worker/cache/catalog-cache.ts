@@ -83,7 +83,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     }
 
     async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
-      const old = await checks.readOld(context, clientId, isPaused)
+      const old = await checks.readOld(context, clientId)
       // Asks D1 if only the list is missing, unless it failed for this request.
       return old && (!isPaused || (await ensureOldList(old))) ? createEntry(old, failure) : undefined
     }
@@ -135,8 +135,8 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
         }
         return decide({ partner: check.partner, nowSeconds, asOfSeconds: nowSeconds, isOld: false, accept })
       },
-      async (_, isPaused) => {
-        const old = await checks.readOld(context, clientId, isPaused)
+      async () => {
+        const old = await checks.readOld(context, clientId)
         // Does not keep the copy, which would seem to be an answer of D1.
         const accept = () => prefetchList(context, old?.partner)
         const nowSeconds = Math.floor(context.nowMs / 1000)

@@ -1,9 +1,9 @@
-// The copies in KV. KV is optional: when it is missing, fails, is slow or returns data of another shape, the copy counts as
-// missing. So does a copy that is too old, or from a clock that is ahead. Nothing here throws.
+// The copies in KV. When KV fails, is slow or returns data of another shape, the copy counts as missing. So does a copy that is too
+// old, or from a clock that is ahead. Nothing here throws.
 import { isJsonObject, parseTrusted } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
-import { kvReadDeadlineMs, kvWriteDeadlineMs, withDeadline } from '../deadline.ts'
+import { kvReadDeadlineMs, withDeadline } from '../deadline.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
@@ -14,8 +14,8 @@ const maxKeyLength = 512
 /** KV's limit for a value. */
 const maxValueBytes = 25 * 1024 * 1024
 
-export function canStore({ kv }: CacheContext, key: string, { byteLength }: Uint8Array): boolean {
-  return kv !== undefined && key.length <= maxKeyLength && byteLength <= maxValueBytes
+export function canStore(key: string, { byteLength }: Uint8Array): boolean {
+  return key.length <= maxKeyLength && byteLength <= maxValueBytes
 }
 
 /** A plan list in memory, and its copy in KV. */
@@ -73,10 +73,9 @@ export interface StoredPartner {
 
 /**
  * The seal proves the shape, too: the version in the key changes with the format. A mark has no seal: it gives no access.
- * @returns null when KV is missing or fails
+ * @returns null when KV fails
  */
 export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {
-  if (context.kv === undefined) return null
   const key = getPartnerKey(clientId)
   const stored = await readCopy(context, 'partner', key)
   if (!stored) return stored === null ? null : { hasEntry: false, copy: undefined, endedAtMs: 0 }
@@ -119,7 +118,7 @@ function formatSealed(key: string, checkedAtMs: number, shortName: string, body:
 }
 
 async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
-  if (kv === undefined || key.length > maxKeyLength) return undefined
+  if (key.length > maxKeyLength) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), kvReadDeadlineMs, 'KV')
     if (value === null) return undefined
@@ -137,9 +136,8 @@ async function writeCopy(
   body: Uint8Array,
   metadata: object,
 ) {
-  if (kv === undefined || key.length > maxKeyLength) return false
   try {
-    await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), kvWriteDeadlineMs, 'KV')
+    await kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 })
     return true
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'put', entry, reason: describeError(error) })

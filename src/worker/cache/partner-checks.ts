@@ -4,7 +4,7 @@ import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isRecentCopy, renewCopy, type Copied } from './copy-renewal.ts'
 import type { NewestChange, D1State } from './d1-state.ts'
-import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
+import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs } from './freshness.ts'
 import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
@@ -164,14 +164,11 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
     /**
      * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
-     * In a pause, a young check, without waiting for KV. Otherwise a check counts only while KV has an entry: others' requests confirm
-     * a check for ever, and without an entry, no command could end its access. "Suspended" decides nothing, because the suspension
-     * may have ended since: a program stops at a 401.
+     * A check counts only while KV has an entry: others' requests confirm a check for ever, and without an entry, no command could
+     * end its access. "Suspended" decides nothing, because the suspension may have ended since: a program stops at a 401.
      */
-    readOld: async (context: CacheContext, clientId: string, isPaused: boolean) => {
+    readOld: async (context: CacheContext, clientId: string) => {
       const check = clients.get(clientId)?.check
-      const isYoung = computeAgeMs(check?.checkedAtMs ?? 0, context.nowMs) <= staleWhileRevalidateMs
-      if (isYoung && isPaused && !check?.partner?.isSuspended) return check
       const { copy, endedAtMs, hasEntry } = await readStored(context, clientId)
       const isUsable = (old: ClientCheck | PartnerCopy | undefined) =>
         old && computeAsOfMs(old.checkedAtMs) >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
@@ -183,7 +180,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 }
 
-/** While KV fails or is missing, memory alone decides. */
+/** While KV fails, memory alone decides. */
 const unreadable: StoredPartner = { hasEntry: true, copy: undefined, endedAtMs: 0 }
 
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {

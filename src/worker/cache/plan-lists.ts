@@ -128,7 +128,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       )
       // Random filters would fill KV with empty lists.
       const isWorthStoring = !isEmpty || !isFiltered
-      const storedAtMs = isWorthStoring && canStore(context, key, body) ? 0 : undefined
+      const storedAtMs = isWorthStoring && canStore(key, body) ? 0 : undefined
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs }
       // A slow load must not replace a newer list.
       if (!d1.isNewest(revision)) return list

@@ -12,8 +12,8 @@ interface Running<T> {
 
 /**
  * Runs `work`, or waits for another request's work under the same key. The request that starts the work keeps it alive with
- * `waitUntil`. If that request is cancelled anyway, its work never settles: when it is 11 s old, one of the waiters takes it
- * over with its own, which the others join.
+ * `waitUntil`. If that request is cancelled anyway, its work never settles: when it is 11 s old, one of the waiters starts its
+ * own, which the others join.
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
@@ -21,42 +21,28 @@ export function createSharedWork<T>(clock: () => number) {
 
   function share(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
     const nowMs = clock()
-    forgetOld(nowMs)
     const current = running.get(key)
-    if (!current) return start(key, context, work, nowMs)
-    const remainingMs = current.startedAtMs + maxWorkMs - nowMs
-    return withDeadline(current.result, remainingMs, 'Another request', Abandoned).catch((error: unknown) => {
-      if (!(error instanceof Abandoned)) throw error
-      // The first waiter starts again. The others find its work under the key.
-      forget(key, current)
-      return share(key, context, work)
-    })
-  }
-
-  function start(
-    key: string,
-    { waitUntil }: Pick<CacheContext, 'waitUntil'>,
-    work: () => Promise<T>,
-    startedAtMs: number,
-  ): Promise<T> {
-    const result = work().finally(() => forget(key, started))
-    const started = { result, startedAtMs }
+    const remainingMs = current ? current.startedAtMs + maxWorkMs - nowMs : 0
+    if (current && remainingMs > 0) {
+      // At most the whole time, also after the clock stepped back.
+      const waitMs = Math.min(remainingMs, maxWorkMs)
+      return withDeadline(current.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
+        if (!(error instanceof Abandoned)) throw error
+        // The first waiter starts again. The others find its work under the key.
+        forget(key, current)
+        return share(key, context, work)
+      })
+    }
+    const started = { result: work(), startedAtMs: nowMs }
     running.set(key, started)
-    waitUntil(result.catch(() => {}))
-    return result
+    const forgetStarted = () => forget(key, started)
+    context.waitUntil(started.result.then(forgetStarted, forgetStarted))
+    return started.result
   }
 
   /** Work that was taken over may settle late, and must not remove its successor. */
   function forget(key: string, done: Running<T>): void {
     if (running.get(key) === done) running.delete(key)
-  }
-
-  function forgetOld(nowMs: number): void {
-    for (const [key, current] of running) {
-      // The clock stepped back: the work is as old as the step.
-      current.startedAtMs = Math.min(current.startedAtMs, nowMs)
-      if (nowMs - current.startedAtMs >= maxWorkMs) running.delete(key)
-    }
   }
 
   return share

@@ -3,7 +3,7 @@ import { findMatchingHash } from '../../crypto/client-secret.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import type { CacheContext } from '../cache/cache-context.ts'
 import type { OpenSignIn, SignIn } from '../cache/catalog-cache.ts'
-import { countAttempt, countKnownClient, type RateLimits } from '../rate-limit.ts'
+import { countAttempt, countUse, type RateLimits } from '../rate-limit.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
@@ -43,7 +43,7 @@ export async function authenticateClient(
   /** Once for each request. */
   let counted: Promise<void> | undefined
   const countStranger = () => (counted ??= countAttempt(rateLimits, network, clientId, warn))
-  await (known ? countKnownClient(rateLimits, clientId, warn) : countStranger())
+  await (known ? countUse(rateLimits, 'known', clientId, warn) : countStranger())
 
   return openSignIn(context, clientId, decide, async (client) => {
     const decision = await decide(client)

@@ -7,6 +7,7 @@ import {
   client,
   clock,
   db,
+  failingKv,
   finishWork,
   hour,
   isolate,
@@ -115,9 +116,8 @@ describe('while others confirm an idle partner, and D1 fails then', () => {
   test('it counts alone while KV fails, too', async () => {
     await beIdle()
     db.isDown = true
-    const kv = { getWithMetadata: () => Promise.reject(new Error('KV failed')), put: async () => {} }
     const { readList } = await isolate.openCatalog(
-      makeContext({ nowMs: (clock.nowMs = start + idleMs + 3 * minute), kv }),
+      makeContext({ nowMs: (clock.nowMs = start + idleMs + 3 * minute), kv: failingKv }),
       {
         clientId: client.otherId,
         countryHint: client.country,

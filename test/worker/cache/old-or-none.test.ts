@@ -12,6 +12,7 @@ import {
   clock,
   copyDatabase,
   db,
+  failingKv,
   decodeList,
   encodeList,
   finishWork,
@@ -230,7 +231,7 @@ describe('the first list of a country', () => {
     check.resolve()
     expect((await answered).tier).toBe('kv')
     startNewIsolate()
-    await isolate.openCatalog(makeContext({ kv: undefined }), {
+    await isolate.openCatalog(makeContext({ kv: failingKv }), {
       clientId: client.id,
       countryHint: client.country,
       filter: undefined,

@@ -9,6 +9,7 @@ import {
   client,
   clock,
   db,
+  failingKv,
   finishWork,
   hour,
   isolate,
@@ -60,13 +61,13 @@ describe('while D1 fails', () => {
     expect((await request(30 * hour)).partner).toEqual(makePartner())
     expect(warnings).toContain('served_stale')
     clock.nowMs += second
-    await expect(open({ kv: undefined })).rejects.toThrow(StorageError)
+    await expect(open({ kv: failingKv })).rejects.toThrow(StorageError)
   })
 
-  test('memory alone decides where KV is missing', async () => {
-    await request(0, {}, { kv: undefined })
+  test('memory alone decides while KV fails', async () => {
+    await request(0, {}, { kv: failingKv })
     db.isDown = true
-    expect((await request(hour, {}, { kv: undefined })).partner).toEqual(makePartner())
+    expect((await request(hour, {}, { kv: failingKv })).partner).toEqual(makePartner())
   })
 
   test('KV’s copy of a partner decides if it is newer than memory’s check, also when KV fails later', async () => {

@@ -7,6 +7,7 @@ import {
   changeCatalog,
   client,
   db,
+  failingKv,
   decodeList,
   encodeList,
   finishWork,
@@ -165,7 +166,7 @@ describe('an older result', () => {
     changeCatalog('second')
     const list = Promise.withResolvers<Awaited<ReturnType<CatalogSession['loadList']>>>()
     const loading = { ...session, loadList: () => list.promise }
-    const catalog = await open({ openSession: () => loading, kv: undefined })
+    const catalog = await open({ openSession: () => loading, kv: failingKv })
     const answered = catalog.readList(client.country, {})
     await new Promise((resolve) => setTimeout(resolve, 50))
     // Memory has no list yet, so the sign-in asks KV, which has the first one.

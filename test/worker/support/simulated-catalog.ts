@@ -104,6 +104,9 @@ async function answer(call: string): Promise<void> {
   if (db.isDown) throw new StorageError('D1 is down')
 }
 
+const failKv = () => Promise.reject(new Error('KV failed: 500'))
+export const failingKv = { getWithMetadata: failKv, put: failKv }
+
 export function makeContext(overrides: Partial<CacheContext> = {}): CacheContext {
   return {
     openSession: () => session,
