@@ -160,12 +160,12 @@ export const catalog = {
     json: 'an array of all findings',
     async run(_, { store }) {
       const findings = await checkCatalog(store)
-      const errors = findings.filter(({ level }) => level === 'error').length
+      const errors = findings.filter(({ level }) => level === 'problem').length
       return {
         data: findings,
         text: foldFindings(findings).map(({ level, subject, message: finding }) => ({ level, subject, finding })),
         note: findings.length === 0 ? 'Nothing to look at.' : undefined,
-        findings: errors === 0 ? undefined : `${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`,
+        findings: errors === 0 ? undefined : `${errors === 1 ? '1 problem needs' : `${errors} problems need`} a fix.`,
       }
     },
   }),

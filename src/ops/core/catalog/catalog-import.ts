@@ -1,11 +1,9 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
-import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { comparePlans, listChanges } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import {
@@ -22,13 +20,11 @@ import { formatConflict, mergeCatalog, type MergedChange } from '../differences/
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { findLaterChanges, type LaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
-import { countPlans, type PlanChange } from '../publications/publications.ts'
-import { findTakenBack } from '../differences/taken-back.ts'
+import type { PlanChange } from '../publications/publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface CatalogImport extends PreparedChange {
   notes: string[]
-  warnings: string[]
   /** How many plans of the file are as in the catalog. */
   unchanged: number
   /** Whether the file said which revision it was exported at. */
@@ -135,16 +131,15 @@ async function prepareMerge(
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
     sheet,
-    warnings: recorded ? [] : (await findTakenBack(db, changes)).map((warning) => `${warning} ${keepThem}`),
     notes: [
       ...notes,
-      ...(recorded ? describeKept(file, put) : []),
+      ...(origin === undefined && changes.some((change) => change.before) ? [noOrigin] : []),
       ...findForgottenMonths(changes, excludePlans(before, changes)),
     ],
   }
 }
 
-const keepThem = 'To keep them, export the catalog again and edit that.'
+const noOrigin = 'The file does not say when it was exported, so its values also replace later changes by others.'
 
 /** Keeps fields of the catalog that this copy of the code doesn't know. */
 function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
@@ -183,19 +178,4 @@ async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: Cata
   const reason = 'The file was exported from another catalog, or the database was restored since.'
   const fix = 'Export the catalog again, or add --overwrite: the file then replaces also what others changed.'
   throw new UserError([reason, fix])
-}
-
-function describeKept(file: Plans, merged: Plans): string[] {
-  const mergedById = new Map(merged.map((plan) => [plan.id, plan]))
-  const kept = file
-    .map((plan) => ({ plan, changes: listChanges(comparePlans(plan, mergedById.get(plan.id) ?? plan)) }))
-    .filter(({ changes }) => changes.length > 0)
-  const values = kept.flatMap(({ plan: { identifier }, changes }) =>
-    changes.map(([path, { from, to }]) => {
-      const [inFile, stays] = abbreviatePair(from, to)
-      return `${path} of ${identifier} ${stays} (file: ${inFile})`
-    }),
-  )
-  const which = `${countPlans(kept.length)} changed since the export, and these values stay`
-  return kept.length === 0 ? [] : [`${which}: ${nameSome(values)}.`]
 }

@@ -1,31 +1,49 @@
 // catalog check: everything in the current catalog that an operator should look at.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
+import { listDefects } from '../file-formats/catalog-file.ts'
 import { findImplausibleValues, type PlanFinding } from './plan-findings.ts'
 
 const maxAgeDays = 45
 
-/** The errors first. */
-export async function checkCatalog({ db }: Store): Promise<PlanFinding[]> {
+/** `problem`: a publication of the plan would be refused, because a rule is newer than the plan. `warning`: its operator confirmed it. */
+export type CatalogFinding = PlanFinding & { level: 'problem' | 'warning' }
+
+/** The problems first. */
+export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
   const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
   const today = formatIsoTime(now).slice(0, 10)
-  return [
+  const doubts = [
     ...plans.flatMap((plan) => findImplausibleValues(plan, today)),
     ...plans.flatMap((plan) => findGaps(plan, today)),
     ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),
   ]
+  return [
+    ...findRefused(plans).map((finding) => ({ level: 'problem' as const, ...finding })),
+    ...doubts.map((finding) => ({ level: 'warning' as const, ...finding })),
+  ]
+}
+
+function findRefused(plans: readonly CatalogPlan[]): PlanFinding[] {
+  return plans.flatMap((plan) => {
+    const { identifier: subject } = plan
+    const { error } = catalogPlanSchema.safeParse(plan)
+    const defects = error ? listDefects(error, plan, { kind: 'plan', identifier: subject }) : []
+    return defects.map(({ place: { field = '' }, expected, found }) => {
+      return { rule: 'invalid', subject, field, message: `${field} must be ${expected}; it is ${found}.` }
+    })
+  })
 }
 
 function findGaps(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
   const found: PlanFinding[] = []
-  const add = (rule: PlanFinding['rule'], message: string) =>
-    found.push({ level: 'warning', rule, subject: identifier, message })
+  const add = (rule: PlanFinding['rule'], message: string) => found.push({ rule, subject: identifier, message })
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
   if (ageDays > maxAgeDays) add('old', `performanceDate ${performanceDate} is ${ageDays} days old.`)
   if (minInvestableAmounts[currency] === undefined) {
@@ -45,7 +63,7 @@ function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
       if (first === undefined || shared.size === 0) return []
       const names = nameSome(others.map(({ identifier }) => identifier))
       const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${[...shared].join(', ')}.`
-      return [{ level: 'warning', rule: 'name', subject: first.identifier, message }]
+      return [{ rule: 'name', subject: first.identifier, message }]
     })
   })
 }
@@ -56,6 +74,6 @@ function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partne
   return [...Map.groupBy(empty, ({ country }) => country)].map(([country, there]) => {
     const names = nameSome(there.map(({ shortName }) => shortName))
     const message = `No plan is viewable in this country, which has partners: ${names}.`
-    return { level: 'warning', rule: 'list', subject: country, message }
+    return { rule: 'list', subject: country, message }
   })
 }

@@ -3,8 +3,8 @@ import { nameSome } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import type { PlanPatch } from '../differences/plan-patch.ts'
-import { comparePlans } from '../differences/plan-paths.ts'
-import { isForgottenDate, returns } from './plan-findings.ts'
+import type { PlanChanges } from '../differences/plan-paths.ts'
+import { returns, type PlanPair } from './plan-findings.ts'
 
 const monthOf = ({ performanceDate }: CatalogPlan) => performanceDate.slice(0, 7)
 
@@ -12,7 +12,7 @@ const name = (heading: string, names: readonly string[]) =>
   names.length === 0 ? [] : [`${heading}: ${nameSome(names)}.`]
 
 /** Lists the plans with a new date, after the change. */
-function listRaised(changes: readonly PlanChange[]): CatalogPlan[] {
+function listRaised(changes: readonly Pick<PlanChange, 'before' | 'after'>[]): CatalogPlan[] {
   return changes.flatMap(({ before, after }) =>
     before && after && before.performanceDate < after.performanceDate ? after : [],
   )
@@ -26,24 +26,31 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Names plans with figures of an earlier month than the file brings. @param others the plans that don't change. */
+/** Names listed plans with a date before the month that the change brings. @param others the plans that don't change. */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRaised(changes))
-  const changed = changes.filter(({ after }) => after !== null && monthOf(after) < month)
-  const undated = changed.filter(({ before, after }) => before && isForgottenDate(comparePlans(before, after)))
-  const kept = changed.filter((change) => !undated.includes(change)).flatMap(({ after }) => after ?? [])
-  const older = [...others, ...kept].filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < month)
+  const plans = [...others, ...changes.flatMap(({ after }) => after ?? [])]
+  const older = plans.filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < month)
   const months = [...new Set(older.map(monthOf))].toSorted().join(', ')
-  return [
-    ...name(
-      `Listed plans that still have figures from ${months}`,
-      older.map(({ identifier }) => identifier),
-    ),
-    ...name(
-      'Plans with new returns, but their earlier performanceDate',
-      undated.flatMap(({ after }) => after?.identifier ?? []),
-    ),
-  ]
+  const names = older.map(({ identifier }) => identifier)
+  return name(`Listed plans that still have a performanceDate of ${months}`, names)
+}
+
+/** Fewer plans may well be corrections of a month that is published. */
+const minRedated = 4
+
+/** Names plans with new returns whose date was forgotten: beside others with a new month, or by most of the plans. */
+export function findForgottenDates(changed: readonly (PlanPair & { paths: PlanChanges })[]): string[] {
+  const month = findCommonMonth(listRaised(changed))
+  const undated = changed.filter(({ paths }) => isForgottenDate(paths))
+  const isMost = changed.length >= minRedated && undated.length > changed.length / 2
+  const forgotten = undated.filter(({ after }) => isMost || monthOf(after) < month)
+  const names = forgotten.map(({ after }) => after.identifier)
+  return name('New returns, but the earlier performanceDate', names)
+}
+
+function isForgottenDate(paths: PlanChanges): boolean {
+  return !paths.has('performanceDate') && returns.some((field) => (paths.get(field)?.to ?? null) !== null)
 }
 
 /** Names plans with returns that keep their value beside a new date, because the file has none for them. */

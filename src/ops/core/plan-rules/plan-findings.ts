@@ -4,23 +4,9 @@ import { comparePlans, partOf, type PlanChanges, type ValueChange } from '../dif
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 export interface PlanFinding {
-  /** `error`: wrong in nearly every case. */
-  level: 'error' | 'warning'
-  /** Groups findings: only the first ones of a rule are printed. */
-  rule:
-    | 'return'
-    | 'jump'
-    | 'lost'
-    | 'stale'
-    | 'back'
-    | 'future'
-    | 'old'
-    | 'currency'
-    | 'name'
-    | 'hidden'
-    | 'list'
-    | 'letters'
-  /** The identifier of a plan, the code of a country, or the short name of a partner. */
+  /** Groups findings, such as `return` or `jump`: only the first ones of a rule are printed. */
+  rule: string
+  /** The identifier of a plan, or the code of a country. */
   subject: string
   /** The path of the value in a plan. */
   field?: string
@@ -32,10 +18,10 @@ export interface PlanFinding {
 const maxAlike = 3
 
 /** Groups the findings of a rule by value, the rarest first: a single wrong year is not hidden by a month of others. */
-export function foldFindings(findings: readonly PlanFinding[]): PlanFinding[] {
+export function foldFindings<Finding extends PlanFinding>(findings: readonly Finding[]): Finding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((alike) => {
     const groups = [...Map.groupBy(alike, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
-    const folded: PlanFinding[] = []
+    const folded: Finding[] = []
     for (const group of groups.slice(0, maxAlike)) {
       const [first] = group
       if (first) folded.push({ ...first, subject: nameSome(group.map(({ subject }) => subject)) })
@@ -64,8 +50,6 @@ const minShuffledChange = 2
 const minShuffledShare = 1 / 4
 /** Fewer different values may well change places. */
 const minMoved = 4
-/** Fewer plans may well be corrections of a month that is published. */
-const minRedated = 4
 
 function isPlausibleReturn(value: number): boolean {
   return value >= plausibleReturn.min && value <= plausibleReturn.max
@@ -79,17 +63,17 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
     const value = plan[field]
     if (value === null || isPlausibleReturn(value)) continue
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
-    found.push({ level: 'error', rule: 'return', subject, field, message })
+    found.push({ rule: 'return', subject, field, message })
   }
   if (performanceDate > today) {
     const message = `performanceDate ${performanceDate} is ${describeDistance(today, performanceDate)} ahead.`
-    found.push({ level: 'error', rule: 'future', subject, field: 'performanceDate', message })
+    found.push({ rule: 'future', subject, field: 'performanceDate', message })
   }
   for (const [path, { to }] of comparePlans(null, plan)) {
     const repaired = typeof to === 'string' ? repairLetters(to) : undefined
     if (repaired === undefined) continue
     const message = `${path} ${abbreviatePair(to, repaired).join(' is probably ')} in a wrong encoding.`
-    found.push({ level: 'warning', rule: 'letters', subject, field: path, message })
+    found.push({ rule: 'letters', subject, field: path, message })
   }
   return found
 }
@@ -127,7 +111,7 @@ export function findJumps(subject: string, changes: PlanChanges): PlanFinding[] 
     const isReturn = /^performance\d+$/.test(path)
     const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(path) && isAmountJump(from, to)
     const message = `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
-    return isJump ? [{ level: 'warning', rule: 'jump', subject, field: path, message }] : []
+    return isJump ? [{ rule: 'jump', subject, field: path, message }] : []
   })
 }
 
@@ -137,9 +121,9 @@ export function findLostFigures(before: CatalogPlan, after: CatalogPlan): PlanFi
   const found = returns.flatMap((field): PlanFinding[] => {
     const message = `${field} was ${before[field]}, and becomes null.`
     const isLost = before[field] !== null && after[field] === null
-    return isLost ? [{ level: 'warning', rule: 'lost', subject, field, message }] : []
+    return isLost ? [{ rule: 'lost', subject, field, message }] : []
   })
-  const ofDate = { level: 'warning', subject, field: 'performanceDate' } as const
+  const ofDate = { subject, field: 'performanceDate' } as const
   const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`
   if (after.performanceDate < before.performanceDate) {
     found.push({ ...ofDate, rule: 'back', message: `${dates}, which is earlier.` })
@@ -150,19 +134,6 @@ export function findLostFigures(before: CatalogPlan, after: CatalogPlan): PlanFi
     found.push({ ...ofDate, rule: 'stale', message: `${dates}, and no return changes.` })
   }
   return found
-}
-
-/** Whether a plan has a new return, while its date was forgotten. */
-export function isForgottenDate(changes: PlanChanges): boolean {
-  return !changes.has('performanceDate') && returns.some((field) => (changes.get(field)?.to ?? null) !== null)
-}
-
-/** Finds a month whose returns are new while its date was forgotten. */
-export function findForgottenDates(plans: readonly PlanChanges[]): string[] {
-  const forgotten = plans.filter(isForgottenDate)
-  return plans.length >= minRedated && forgotten.length > plans.length / 2
-    ? [`${forgotten.length} of ${plans.length} changed plans have new returns, but their earlier performanceDate.`]
-    : []
 }
 
 function isReturnJump(from: number, to: number): boolean {
@@ -220,7 +191,7 @@ export function findSwappedReturns(plans: readonly PlanPair[]): string[] {
 type Return = (typeof returns)[number]
 
 /** A plan before and after a change. */
-interface PlanPair {
+export interface PlanPair {
   before: CatalogPlan
   after: CatalogPlan
 }

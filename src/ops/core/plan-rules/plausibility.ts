@@ -8,9 +8,9 @@ import { selectNowSeconds, selectPartners, type Partner } from '../../../db/part
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
+import { findForgottenDates } from './forgotten-figures.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
-  findForgottenDates,
   findImplausibleValues,
   findJumps,
   findLostFigures,
@@ -82,7 +82,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
     ...describeLists(sizes, changes, partners),
     ...findMovedColumns(changed.map(({ paths }) => paths)),
     ...findSwappedReturns(changed),
-    ...(isUndo ? [] : findForgottenDates(changed.map(({ paths }) => paths))),
+    ...(isUndo ? [] : findForgottenDates(changed)),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
   ]
   return { warnings, findings, lists: sizes }

@@ -3,7 +3,7 @@ import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { checkCatalog } from '../../../../src/ops/core/plan-rules/catalog-check.ts'
 import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { attribution, emptyStores, importPlans, store } from '../../support/memory-store.ts'
+import { attribution, emptyStores, env, importPlans, store } from '../../support/memory-store.ts'
 
 beforeEach(emptyStores)
 
@@ -19,33 +19,41 @@ test('an ordinary catalog has no findings', async () => {
 })
 
 // plausibility.test.ts has the other rules.
-test.each<[string, Partial<CatalogPlan>, string, string]>([
-  ['no country', { viewableIn: [] }, 'warning', 'The plan is viewable in no country.'],
-  ['a double', { name: 'NAME 2 ' }, 'warning', 'name "NAME 2 " is also the name of plan-2, on the list of KE.'],
+test.each<[string, Partial<CatalogPlan>, string]>([
+  ['no country', { viewableIn: [] }, 'The plan is viewable in no country.'],
+  ['a double', { name: 'NAME 2 ' }, 'name "NAME 2 " is also the name of plan-2, on the list of KE.'],
   [
     'no amount in its currency',
     { currency: 'UGX' },
-    'warning',
     'minInvestableAmounts has no amount in UGX, the currency of the plan.',
   ],
   [
     'an implausible figure',
     { performance5: 1300 },
-    'error',
     'performance5 is 1300 % per year. Is it a misplaced decimal point?',
   ],
-  ['an old date', { performanceDate: daysAgo(46) }, 'warning', `performanceDate ${daysAgo(46)} is 46 days old.`],
-])('finds %s', async (_, overrides, level, message) => {
+  ['an old date', { performanceDate: daysAgo(46) }, `performanceDate ${daysAgo(46)} is 46 days old.`],
+])('warns of %s, which its operator confirmed', async (_, overrides, message) => {
   await importPlans([fine(1, overrides), fine(2)])
-  expect(await checkCatalog(store)).toMatchObject([{ level, message }])
+  expect(await checkCatalog(store)).toMatchObject([{ level: 'warning', message }])
 })
 
-test('finds countries with partners and without a plan; the most severe findings come first', async () => {
+test('a plan that a publication would refuse is a problem, and comes first', async () => {
+  await importPlans([fine(1, { viewableIn: [] })])
+  const broken = `replace(document, '"KES"', '"ZZZ"')`
+  await env.DB.prepare(`update plan_versions set document = ${broken}`).run()
+  const [problem, ...others] = await checkCatalog(store)
+  expect(problem).toMatchObject({ level: 'problem', rule: 'invalid', subject: 'plan-1' })
+  expect(problem?.message).toMatch(/^\w+ must be an ISO 4217 currency code/)
+  expect(new Set(others.map(({ level }) => level))).toEqual(new Set(['problem', 'warning']))
+})
+
+test('finds countries with partners and without a plan', async () => {
   await createPartner(store, { shortName: 'paris', name: 'Paris', country: 'FR' }, attribution)
   await importPlans([fine(1, { performanceDate: '2062-01-31' })])
   expect(await checkCatalog(store)).toMatchObject([
     {
-      level: 'error',
+      level: 'warning',
       subject: 'plan-1',
       field: 'performanceDate',
       message: 'performanceDate 2062-01-31 is 35 years ahead.',

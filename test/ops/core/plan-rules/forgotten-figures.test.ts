@@ -20,7 +20,6 @@ test.each<[title: string, edits: Partial<CatalogPlan>[], others: CatalogPlan[], 
     ['2026-10: plan-9'],
   ],
   ['a changed plan without new returns', [november, { hint: 'New' }], [], ['2026-10: plan-2']],
-  ['a changed plan with new returns', [november, { performance3: 12 }], [], ['performanceDate: plan-2']],
   [
     'a few, and a count of the others',
     [november],

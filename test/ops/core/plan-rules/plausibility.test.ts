@@ -110,11 +110,22 @@ describe('returns and their date', () => {
     expect(find({ changes: [{ planId: 6, before: null, after: makePlan({ id: 6, ...none }) }] })).toEqual([])
   })
 
-  test.each<[string, Partial<CatalogPlan>[], number | undefined]>([
-    ['three of four plans', [{}, {}, {}, { performance1: 14, performanceDate: next }], 3],
+  const month = { performance1: 14, performanceDate: '2026-11-20' }
+  test.each<[string, Partial<CatalogPlan>[], string | undefined]>([
+    [
+      'three of four plans',
+      [{}, {}, {}, { performance1: 14, performanceDate: '2026-10-31' }],
+      'plan-1, plan-2, plan-3',
+    ],
+    ['one of four plans, beside a new month', [{}, month, month, month], 'plan-1'],
+    [
+      'one of four plans, beside that month',
+      [{}, { ...month, performanceDate: '2026-10-31' }, { hint: 'New' }, { hint: 'New' }],
+      undefined,
+    ],
     ['two of four plans', [{}, {}, { hint: 'New' }, { hint: 'New' }], undefined],
     ['all of three plans', [{}, {}, {}], undefined],
-  ])('new returns with the earlier date of %s', (_, edits, count) => {
+  ])('new returns with the earlier date of %s', (_, edits, names) => {
     const changes = edits.map((edit, index) => {
       const before = plans[index] ?? first
       return {
@@ -123,8 +134,8 @@ describe('returns and their date', () => {
         after: { ...before, ...('hint' in edit ? {} : { performance1: 13.5 }), ...edit },
       }
     })
-    const doubts = [`${count} of 4 changed plans have new returns, but their earlier performanceDate.`]
-    expect(find({ changes })).toEqual(count === undefined ? [] : doubts)
+    const doubts = [`New returns, but the earlier performanceDate: ${names}.`]
+    expect(find({ changes })).toEqual(names === undefined ? [] : doubts)
     expect(find({ changes, isUndo: true })).toEqual([])
   })
 })
