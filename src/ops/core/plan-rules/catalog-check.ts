@@ -5,7 +5,6 @@ import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { listDefects } from '../file-formats/catalog-file.ts'
 import { findImplausibleValues, type PlanFinding } from './plan-findings.ts'
 
 const maxAgeDays = 45
@@ -24,19 +23,17 @@ export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
     ...findEmptyLists(plans, partners),
   ]
   return [
-    ...findRefused(plans).map((finding) => ({ level: 'problem' as const, ...finding })),
-    ...doubts.map((finding) => ({ level: 'warning' as const, ...finding })),
+    ...plans.flatMap(findRefused),
+    ...doubts.map((finding) => Object.assign(finding, { level: 'warning' as const })),
   ]
 }
 
-function findRefused(plans: readonly CatalogPlan[]): PlanFinding[] {
-  return plans.flatMap((plan) => {
-    const { identifier: subject } = plan
-    const { error } = catalogPlanSchema.safeParse(plan)
-    const defects = error ? listDefects(error, plan, { kind: 'plan', identifier: subject }) : []
-    return defects.map(({ place: { field = '' }, expected, found }) => {
-      return { rule: 'invalid', subject, field, message: `${field} must be ${expected}; it is ${found}.` }
-    })
+function findRefused(plan: CatalogPlan): CatalogFinding[] {
+  const { error } = catalogPlanSchema.safeParse(plan)
+  return (error?.issues ?? []).map(({ path, message: expected }) => {
+    const field = path.join('.')
+    const message = `${field} must be ${expected}.`
+    return { level: 'problem', rule: 'invalid', subject: plan.identifier, field, message }
   })
 }
 
