@@ -6,63 +6,77 @@ import type { Markup } from './page-shell.ts'
 
 /** @param scale must be the same for all cards of a list, so that their bars can be compared. */
 export function renderCard(plan: Plan, scale: Scale): Markup {
-  const { category, productRiskLevel, fundManager, planType, fundCurrency } = plan
   const details = `about-${plan.identifier}`
   return html`<article class="card" data-identifier="${plan.identifier}">
     <div class="art">${renderArtwork(plan.identifier)}</div>
     <div class="card-body">
-      ${category && html`<p class="card-category">${category.displayName}</p>`}
-      <h2>${plan.coolName}</h2>
-      <p class="card-hint">${plan.hint}</p>
-      ${
-        !plan.isInvestable &&
-        html`<div class="card-note">
-          <strong>Closed to new investment</strong>
-          <p>${plan.nonInvestableNote}</p>
-        </div>`
-      }
-      ${renderReturns(plan, scale)}
-      ${renderFacts('facts', [
-        ['Start with', plan.isInvestable && formatAmounts(plan.minInvestableAmounts)],
-        ['Top up from', plan.isInvestable && formatAmounts(plan.minTopUpAmounts)],
-        ['Risk', productRiskLevel?.name],
-        ['Lock-in', formatDays(plan.lockInPeriod)],
-      ])}
+      ${renderFace(plan, scale)}
       <button class="about" type="button" popovertarget="${details}">
         About <span class="visually-hidden">${plan.coolName}</span>
       </button>
-      <div class="about-plan" id="${details}" popover>
-        <h3>${plan.name}</h3>
-        <p>${plan.about}</p>
-        ${renderFacts('details', [
-          ['Managed by', fundManager?.name],
-          ['Type', planType?.name],
-          ['Invests in', plan.sector],
-          ['Term', plan.tenor],
-          ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible'],
-          ['Returns', plan.profitTypeDescription],
-          ['Currency of the fund', fundCurrency?.currency],
-        ])}
-        <p class="card-links">
-          <a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>
-          <a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>
-          <a href="${plan.imageUrl}" rel="noreferrer">Artwork</a>
-          <a href="${plan.thumbnail}" rel="noreferrer">Thumbnail</a>
-        </p>
-      </div>
+      <div class="about-plan" id="${details}" popover>${renderDetails(plan)}</div>
     </div>
   </article>`
 }
 
+/** Returns what stands behind a value: nothing on a card, and the names of its fields in blocks/card-picture.ts. */
+export type NameFields = (...fields: (keyof Plan)[]) => Markup | string
+const nameNone: NameFields = () => ''
+
+export function renderFace(plan: Plan, scale: Scale, name = nameNone): Markup {
+  const { category, productRiskLevel, isInvestable } = plan
+  return html`${category && html`<p class="card-category">${category.displayName}${name('category')}</p>`}
+    <h2>${plan.coolName}${name('coolName')}</h2>
+    <p class="card-hint">${plan.hint}${name('hint')}</p>
+    ${!isInvestable && renderNote(plan, name)} ${renderReturns(plan, scale, name)}
+    ${renderFacts('facts', [
+      ['Start with', isInvestable && formatAmounts(plan.minInvestableAmounts), name('minInvestableAmounts')],
+      ['Top up from', isInvestable && formatAmounts(plan.minTopUpAmounts), name('minTopUpAmounts')],
+      ['Risk', productRiskLevel?.name, name('productRiskLevel')],
+      ['Lock-in', formatDays(plan.lockInPeriod), name('lockInPeriod')],
+    ])}`
+}
+
+export function renderNote({ nonInvestableNote }: Plan, name: NameFields): Markup {
+  return html`<div class="card-note">
+    <strong>Closed to new investment</strong>${name('isInvestable')}
+    <p>${nonInvestableNote}${name('nonInvestableNote')}</p>
+  </div>`
+}
+
+export function renderDetails(plan: Plan, name = nameNone): Markup {
+  const { fundManager, planType, fundCurrency } = plan
+  return html`<h3>${plan.name}${name('name')}</h3>
+    <p>${plan.about}${name('about')}</p>
+    ${renderFacts('details', [
+      ['Managed by', fundManager?.name, name('fundManager')],
+      ['Type', planType?.name, name('planType')],
+      ['Invests in', plan.sector, name('sector')],
+      ['Term', plan.tenor, name('tenor')],
+      ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible', name('partialWithdrawable')],
+      ['Returns', plan.profitTypeDescription, name('profitTypeDescription')],
+      ['Currency of the fund', fundCurrency?.currency, name('fundCurrency')],
+    ])}
+    <p class="card-links">
+      <span><a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>${name('factSheet')}</span>
+      <span><a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>${name('prospectus')}</span>
+      <span><a href="${plan.imageUrl}" rel="noreferrer">Artwork</a>${name('imageUrl')}</span>
+      <span><a href="${plan.thumbnail}" rel="noreferrer">Thumbnail</a>${name('thumbnail')}</span>
+    </p>`
+}
+
 /** Hides the label of a fact that is not known. */
-function renderFacts(name: string, facts: readonly (readonly [string, string | false | undefined])[]): Markup {
-  return html`<dl class="${name}">
+function renderFacts(
+  className: string,
+  facts: readonly (readonly [string, string | false | undefined, Markup | string])[],
+) {
+  return html`<dl class="${className}">
     ${facts.map(
-      ([term, description]) =>
+      ([term, description, names]) =>
         description &&
         html`<div>
           <dt>${term}</dt>
-          <dd>${description}</dd>
+          <dd>${description}${names}</dd>
         </div>`,
     )}
   </dl>`
@@ -94,12 +108,14 @@ const unknown = html`<span class="unknown"
   ><span aria-hidden="true">–</span><span class="visually-hidden">not available</span></span
 >`
 
-function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
+function renderReturns(plan: Plan, { top, bottom }: Scale, name: NameFields): Markup {
   const returns = listReturns(plan)
   if (returns.every(({ value }) => value === null)) return html``
+  const currency = html`${plan.currency}${name('currency')}`
+  const day = html`${formatDate(plan.performanceDate)}${name('performanceDate')}`
   const toY = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
   return html`<div class="returns">
-    <p>Annualized return in ${plan.currency} as of ${formatDate(plan.performanceDate)}</p>
+    <p>Annualized return in ${currency} as of ${day}</p>
     <dl>
       ${returns.map(
         ({ years, value }) =>
@@ -123,6 +139,7 @@ function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
           </div>`,
       )}
     </dl>
+    ${name('performance1', 'performance3', 'performance5', 'performance10')}
     <p class="caution">Past returns do not guarantee future returns.</p>
   </div>`
 }

@@ -22,7 +22,7 @@ export async function buildSearchIndex(sections: readonly Section[]): Promise<Se
 }
 
 async function listEntries(page: Page): Promise<SearchEntry[]> {
-  const body = String(await page.body).replaceAll(/<(svg|form)\b[^]*?<\/\1>/g, '')
+  const body = String(await page.body).replaceAll(/<(svg|form|figure)\b[^]*?<\/\1>/g, '')
   const headings = [...body.matchAll(heading)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
   let section = ''
   return headings.flatMap((match, index) => {

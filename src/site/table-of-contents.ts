@@ -1,6 +1,7 @@
 // The table of contents: every page, with its title and address. Node only.
 import { sandboxOrigin } from '../api/promises.ts'
 import { createStartBlocks } from './blocks/start.ts'
+import { createCardPicture } from './blocks/card-picture.ts'
 import { createTryForm } from './blocks/try-form.ts'
 import { formatCaseTable, formatFilterTable } from './blocks/plan-tables.ts'
 import { formatErrorBlocks } from './blocks/error-blocks.ts'
@@ -37,6 +38,7 @@ export function listSections(origin = ''): Section[] {
         readPage('tokens', 'How to get, reuse and renew an access token, and protect the client secret.'),
         readPage('plans', 'Which plans a list contains, how to filter it, and how to read and show its values.', {
           filters: formatFilterTable(),
+          picture: createCardPicture(),
         }),
         readPage('sync', 'How to request a list only if it has changed, and keep your own copy.', {
           job: createSyncJob(),

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { examplePlan } from '../../src/catalog/example-plan.ts'
+import { planSchema } from '../../src/catalog/plan-schema.ts'
+import { createCardPicture } from '../../src/site/blocks/card-picture.ts'
 import { computeScale, renderCard } from '../../src/site/plan-card.ts'
 
 test.each([
@@ -34,4 +36,12 @@ test.each([
 ])('the card of a plan with %o has %s', async (changes, text) => {
   const card = String(await renderCard({ ...examplePlan, ...changes }, computeScale([examplePlan])))
   expect(card.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')).toMatch(text)
+})
+
+test('the picture of a card has the name of each field that a card shows', async () => {
+  const block = createCardPicture()
+  const picture = typeof block === 'string' ? block : String(await block.html)
+  const names = [...picture.matchAll(/<code>(\w+)<\/code>/g)].map(([, name]) => name)
+  const forPrograms = ['id', 'identifier', 'fundType', 'profitType']
+  expect(new Set([...names, ...forPrograms])).toEqual(new Set(Object.keys(planSchema.shape)))
 })
