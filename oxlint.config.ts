@@ -144,7 +144,7 @@ const rows: Row[] = [
   { in: 'src/ops/core/partners', may: [...belowCore, ...rooms('record')] },
   { in: 'src/ops/core/plans', may: [...belowCore, ...rooms('differences', 'publications', 'catalog', 'partners')] },
   { in: 'src/ops/core/keys', may: [...belowCore, ...rooms('record')] },
-  { in: 'src/ops/core/service', may: [...belowCore, ...rooms('publications', 'keys')] },
+  { in: 'src/ops/core/service', may: [...belowCore, ...rooms('plan-rules', 'publications', 'keys')] },
 
   // The commands.
   {
@@ -180,7 +180,7 @@ const rows: Row[] = [
   },
   {
     in: 'src/ops/commands/service',
-    may: [...belowCommands, ...rooms('publications', 'catalog', 'partners', 'keys', 'service'), frame],
+    may: [...belowCommands, ...rooms('plan-rules', 'publications', 'catalog', 'partners', 'keys', 'service'), frame],
     packages: ['node:*'],
   },
   {

@@ -51,7 +51,7 @@ const expectCase: Record<keyof typeof demoCases, (listed: CatalogPlan[]) => void
   },
   EG: (listed) => {
     const [smallest, largest] = [listed.at(0), listed.at(-1)]
-    // The ID 0 would come before the ordinary plans, and `catalog check` calls returns below -50 an error.
+    // The ID 0 would come before the ordinary plans, and `doctor` calls returns below -50 a problem.
     const returns = ['performance1', 'performance3', 'performance5', 'performance10']
     expect(listAccepted(smallest, shrink)).toEqual(['id', ...returns])
     expect(listAccepted(largest, grow)).toEqual([])

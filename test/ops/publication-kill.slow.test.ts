@@ -41,7 +41,7 @@ const commands: TestCommand[] = [
   { words: 'catalog import - --prune --yes', stdin: file, catalog: large },
   { words: 'catalog import - --prune --yes --at 2035-01-01T00:00Z', stdin: file, catalog: large },
   { words: 'catalog undo LAST --yes', catalog: small },
-  { words: 'catalog invalidate', catalog: small },
+  { words: 'invalidate', catalog: small },
   { words: 'plan offer plan-1 --country RW', catalog: small },
   { words: 'plan withdraw plan-1 --country KE --yes --at 2035-01-01T00:00Z', catalog: small },
   { words: 'plan close plan-1 --yes --public-note Sold', catalog: small },
@@ -118,7 +118,7 @@ describe.each<[string, Omit<Outage, 'after'>]>([
     const before = await readLists()
     expect(await run(words.replace('LAST', id), stdin)).toMatchObject({ code: 0, stderr: '' })
     const after = await readListsAfterSchedule()
-    expect(after === before).toBe(words === 'catalog invalidate')
+    expect(after === before).toBe(words === 'invalidate')
 
     let isReached = true
     for (let number = 0; isReached; number++) {

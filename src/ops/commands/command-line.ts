@@ -8,7 +8,7 @@ import { nothingChanged, UserError } from '../shared/user-error.ts'
 import { escapeOutput, type SafeIo } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import type { CommandContext } from './frame/command-context.ts'
-import { footer, groups, help, nouns, verbs } from './ops.ts'
+import { commands, dailyWork, footer, help, serviceWork } from './ops.ts'
 import { createRun } from './frame/run.ts'
 import { listFlags } from './frame/shared-flags.ts'
 import { toKebabCase, type Flag, type SharedInput, type Verb } from './frame/verb.ts'
@@ -35,7 +35,9 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io } = context
   // Commander's own command takes one word.
-  const argv = context.argv[0] === 'help' ? [...context.argv.slice(1), '--help'] : context.argv
+  const words = context.argv[0] === 'help' ? [...context.argv.slice(1), '--help'] : context.argv
+  const isAll = words.includes('--help') && words.includes('--all')
+  const argv = isAll ? words.filter((word) => word !== '--all') : words
   let page = ''
   let code: ExitCode = 0
   const root = new Command('ops').exitOverride().configureOutput({
@@ -47,7 +49,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     getErrHelpWidth: () => 100,
   })
   try {
-    const typed = await addCommands(root, argv, Math.floor(context.clock.nowMs() / 1000))
+    const typed = await addCommands(root, argv, isAll, Math.floor(context.clock.nowMs() / 1000))
     for (const { command, verb } of typed) {
       command.action(async () => void (code = await runVerb(verb, readValues(command, verb), context)))
     }
@@ -73,27 +75,32 @@ function isMistake(error: unknown): error is Error {
   return error instanceof Error && mistakes.has(error.name)
 }
 
-/** Loads only the verbs of the noun that was typed. */
-async function addCommands(root: Command, argv: readonly string[], nowSeconds: number): Promise<TypedVerb[]> {
+/** Loads only the verbs of the noun that was typed. @param isAll whether --help lists the commands that run the service. */
+async function addCommands(
+  root: Command,
+  argv: readonly string[],
+  isAll: boolean,
+  nowSeconds: number,
+): Promise<TypedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')
   // --version is a flag only before the noun.
   root.enablePositionalOptions()
   const commit = argv[0] === '--version' ? await readCommit() : ''
   root.version(commit, '--version', 'display the commit')
-  for (const [heading, entries] of Object.entries(groups)) {
-    root.commandsGroup(heading)
-    for (const [name, { help: summary, isHidden = false }] of Object.entries(entries)) {
-      root.command(name, { hidden: isHidden }).summary(summary)
-    }
+  for (const [name, { help: summary }] of Object.entries(commands)) {
+    const isListed = name in dailyWork || (isAll && name in serviceWork)
+    const heading = name in dailyWork ? 'Daily work:' : 'Running the service:'
+    root.command(name, { hidden: !isListed }).summary(summary).helpGroup(heading)
   }
   const parent = root.commands.find((command) => command.name() === argv[0])
   if (parent === undefined) return []
   const noun = parent.name()
-  const alone = await verbs[noun]?.load()
-  if (alone) return [addVerb(parent, noun, alone, nowSeconds)]
-  pointErrorsAtHelp(parent.description(nouns[noun]?.help ?? ''), noun)
-  return Object.entries((await nouns[noun]?.load()) ?? {}).map(([name, verb]) => {
+  const entry = commands[noun]
+  if (entry === undefined) return []
+  if ('loadVerb' in entry) return [addVerb(parent, noun, await entry.loadVerb(), nowSeconds)]
+  pointErrorsAtHelp(parent.description(entry.help), noun)
+  return Object.entries(await entry.loadVerbs()).map(([name, verb]) => {
     const word = toKebabCase(name)
     return addVerb(parent.command(word), `${noun} ${word}`, verb, nowSeconds)
   })

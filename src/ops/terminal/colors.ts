@@ -19,8 +19,6 @@ export function paintLines(text: string): Piece[] {
 }
 
 const cells: Readonly<Record<string, Style>> = {
-  'LEVEL error': 'red',
-  'LEVEL warning': 'yellow',
   'ACTION conflicted': 'red',
   'ACTION scheduled': 'yellow',
   'ACTION will conflict': 'red',

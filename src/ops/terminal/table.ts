@@ -8,7 +8,7 @@ const gap = 2
 const minTextWidth = 12
 const minWordWidth = 24
 /** The columns whose texts continue on the next line: others are cut. */
-const wrapped: ReadonlySet<string> = new Set(['FINDING', 'ACTION', 'NOTE OR COMMAND'])
+const wrapped: ReadonlySet<string> = new Set(['ACTION', 'NOTE OR COMMAND'])
 
 /**
  * Formats columns below the names of the first row's fields: `shortName` is `SHORT NAME`.

@@ -3,7 +3,7 @@ import { generateClientSecret } from '../../../src/crypto/client-secret.ts'
 import { generateKey } from '../../../src/crypto/signing-keys.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
-import { groups, nouns } from '../../../src/ops/commands/ops.ts'
+import { commands } from '../../../src/ops/commands/ops.ts'
 import { listFlags } from '../../../src/ops/commands/frame/shared-flags.ts'
 import { toKebabCase } from '../../../src/ops/commands/frame/verb.ts'
 import { describeStart } from '../../../src/ops/shared/target.ts'
@@ -144,29 +144,35 @@ test.each(await listVerbs())('ops %s --help shows its example and its flags', as
   for (const flag of Object.keys(listFlags(verb))) expect(stdout).toContain(`  --${toKebabCase(flag)}`)
 })
 
-test.each(Object.keys(nouns))('ops %s --help lists its commands, as ops help does', async (noun) => {
+const nouns = Object.entries(commands).flatMap(([noun, entry]) =>
+  'loadVerbs' in entry ? [[noun, entry] as const] : [],
+)
+
+test.each(nouns)('ops %s --help lists its commands, as ops help does', async (noun, { loadVerbs }) => {
   const { code, stdout } = await runCommand([noun, '--help'])
   expect({ code, listed: readListed(stdout) }).toEqual({
     code: 0,
-    listed: [...Object.keys((await nouns[noun]?.load()) ?? {}).map(toKebabCase), 'help'],
+    listed: [...Object.keys(await loadVerbs()).map(toKebabCase), 'help'],
   })
   expect((await runCommand(['help', noun])).stdout).toBe(stdout)
 })
 
-test('ops --help lists nouns and verbs in groups, and says how to call them', async () => {
+test('ops --help lists daily work, and with --all what runs the service, too', async () => {
   const { code, stdout } = await runCommand(['--help'])
-  const [daily, service] = Object.values(groups).map((entries) => Object.keys(entries))
-  expect(service).toEqual(['watch', 'copy', 'compare', 'migrate', 'deploy', 'smoke'])
-  const [start = '', rest = ''] = stdout.split('\nRunning the service:\n')
-  expect({ code, listed: readListed(start) }).toEqual({
-    code: 0,
-    listed: ['--version', ...(daily ?? []).filter((name) => name !== 'prepare-dev')],
-  })
-  expect(readListed(rest)).toEqual(service)
+  const daily = ['partner', 'catalog', 'plan', 'why', 'log']
+  expect({ code, listed: readListed(stdout) }).toEqual({ code: 0, listed: ['--version', ...daily] })
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'why acme ID']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
   }
+  const all = await runCommand(['--help', '--all'])
+  const [start = '', rest = ''] = all.stdout.split('\nRunning the service:\n')
+  expect({ code: all.code, daily: readListed(start), service: readListed(rest) }).toEqual({
+    code: 0,
+    daily: ['--version', ...daily],
+    service: ['doctor', 'watch', 'keys', 'copy', 'compare', 'invalidate', 'migrate', 'deploy', 'smoke', 'dev'],
+  })
+  expect(await runCommand(['help', '--all'])).toEqual(all)
 })
 
 test('ops help takes a noun and a verb', async () => {

@@ -1,7 +1,7 @@
 // Runs a command line in this process.
 import { createCommandContext, type CommandContext } from '../../../src/ops/commands/frame/command-context.ts'
 import { runCommandLine } from '../../../src/ops/commands/command-line.ts'
-import { nouns, verbs } from '../../../src/ops/commands/ops.ts'
+import { commands } from '../../../src/ops/commands/ops.ts'
 import { toKebabCase, type Verb } from '../../../src/ops/commands/frame/verb.ts'
 
 export interface Terminal {
@@ -15,10 +15,12 @@ export interface Terminal {
 /** @returns every verb with its words. */
 export async function listVerbs(): Promise<[words: string, verb: Verb][]> {
   const found: [string, Verb][] = []
-  for (const [noun, { load }] of Object.entries(nouns)) {
-    for (const [name, verb] of Object.entries(await load())) found.push([`${noun} ${toKebabCase(name)}`, verb])
+  for (const [word, entry] of Object.entries(commands)) {
+    if ('loadVerb' in entry) found.push([word, await entry.loadVerb()])
+    else
+      for (const [name, verb] of Object.entries(await entry.loadVerbs()))
+        found.push([`${word} ${toKebabCase(name)}`, verb])
   }
-  for (const [name, { load }] of Object.entries(verbs)) found.push([name, await load()])
   return found
 }
 

@@ -32,8 +32,8 @@ test.each([
     '東京の 投資信…  KE',
   ],
   [
-    'a finding continues on the next line',
-    [{ level: 'error', finding: 'The return of gold jumps from 1 to 99.' }],
+    'a note continues on the next line',
+    [{ state: 'error', noteOrCommand: 'The return of gold jumps from 1 to 99.' }],
     30,
     4,
     'error  The return of gold\n       jumps from 1 to 99.',

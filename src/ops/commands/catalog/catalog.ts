@@ -1,7 +1,6 @@
 // ops catalog …
 import { abbreviate } from '../../../abbreviate.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
-import { checkCatalog } from '../../core/plan-rules/catalog-check.ts'
 import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../core/catalog/catalog-formats.ts'
 import {
@@ -12,7 +11,6 @@ import {
   type CatalogImport,
 } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
-import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
 import {
   findPlanChange,
@@ -27,7 +25,6 @@ import {
   checkApprovable,
   cancelPublication,
   countPlans,
-  invalidateLists,
   isOpen,
   type PlanChange,
   type PublicationRow,
@@ -36,7 +33,6 @@ import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
 import type { Store } from '../../store/store.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
-import { freshness } from '../../shared/freshness-phrase.ts'
 import { describePlace } from '../../shared/target.ts'
 import { nothingChanged, UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
@@ -139,34 +135,6 @@ export const catalog = {
       if (output === undefined) return { text: String(content) }
       await writeOutput(output, content)
       return { text: `Wrote ${countPlans(file.plans.length)} to ${output}.\n` }
-    },
-  }),
-
-  invalidate: verb({
-    help: 'invalidate every cached plan list; every change of the catalog does it by itself',
-    example: 'catalog invalidate',
-    changes: 'at-once',
-    json: 'an object with the new revision of the catalog',
-    async run(_, { store, attribution }) {
-      const { revision } = await invalidateLists(store, attribution)
-      const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
-      return { data: { revision }, text: `${sentence}\n` }
-    },
-  }),
-
-  check: verb({
-    help: 'find implausible figures, old dates, empty lists and the like; exits with 3 when there are errors',
-    example: 'catalog check',
-    json: 'an array of all findings',
-    async run(_, { store }) {
-      const findings = await checkCatalog(store)
-      const errors = findings.filter(({ level }) => level === 'problem').length
-      return {
-        data: findings,
-        text: foldFindings(findings).map(({ level, subject, message: finding }) => ({ level, subject, finding })),
-        note: findings.length === 0 ? 'Nothing to look at.' : undefined,
-        findings: errors === 0 ? undefined : `${errors === 1 ? '1 problem needs' : `${errors} problems need`} a fix.`,
-      }
     },
   }),
 

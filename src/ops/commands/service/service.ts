@@ -1,9 +1,12 @@
-// ops doctor, watch, copy, compare
+// ops doctor, watch, copy, compare, invalidate
 import { findLostRows, readCopy } from '../../core/service/database-copy.ts'
-import { examine } from '../../core/service/doctor.ts'
+import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
+import { invalidateLists } from '../../core/publications/publications.ts'
+import { examine, examinePlans } from '../../core/service/doctor.ts'
 import { countProblems, reportFailure, type HealthCheck } from '../../core/service/health-check.ts'
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
+import { freshness } from '../../shared/freshness-phrase.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
 import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
@@ -13,11 +16,13 @@ import { forceFlag, parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
 export const doctor = verb({
-  help: 'check migrations, catalog, record, cache and keys: an operator must fix each problem',
+  help: 'check migrations, catalog, record, plans, cache and keys: an operator must fix each problem',
   example: 'doctor --remote --env staging',
+  flags: { catalog: { help: 'only check the plans: figures, dates, names, and the lists of countries' } },
   store: 'itself',
-  json: 'an array of checks',
-  async run(_, run) {
+  json: 'an array of checks; those of plans have a rule and a subject',
+  async run({ catalog }, run) {
+    if (catalog) return toOutput(await run.withStore(run.target, examinePlans))
     const checks = await examineTarget(run, true)
     return toOutput(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
@@ -88,7 +93,19 @@ export const compare = verb({
   },
 })
 
-/** @param isThorough `watch` runs often, so it does not read the whole record. */
+export const invalidate = verb({
+  help: 'invalidate every cached plan list; every change of the catalog does it by itself',
+  example: 'invalidate',
+  changes: 'at-once',
+  json: 'an object with the new revision of the catalog',
+  async run(_, { store, attribution }) {
+    const { revision } = await invalidateLists(store, attribution)
+    const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
+    return { data: { revision }, text: `${sentence}\n` }
+  },
+})
+
+/** @param isThorough `watch` runs often, so it reads neither the whole record nor the plans. */
 async function examineTarget(
   { target, clock, withStore, openSecrets }: Run,
   isThorough: boolean,
@@ -108,7 +125,17 @@ async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
   }
 }
 
+/** People see findings of the same kind together. */
 function toOutput(checks: HealthCheck[]): Output {
-  const lines = checks.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`)
-  return { data: checks, text: lines.join(''), findings: countProblems(checks) }
+  const findings = checks.flatMap(({ rule, subject, ...check }) =>
+    rule && subject ? [{ ...check, rule, subject }] : [],
+  )
+  const lines = [
+    ...checks.filter(({ rule }) => rule === undefined),
+    ...foldFindings(findings).map(({ name, level, subject, message }) => {
+      return { name, level, message: `${subject}: ${message}` }
+    }),
+  ]
+  const text = lines.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`).join('')
+  return { data: checks, text, findings: countProblems(checks) }
 }

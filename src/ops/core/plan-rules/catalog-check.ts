@@ -1,4 +1,4 @@
-// catalog check: everything in the current catalog that an operator should look at.
+// Everything in the current catalog that an operator should look at: the check `plans` of `doctor`.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'

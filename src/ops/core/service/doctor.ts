@@ -10,8 +10,9 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
+import { ok, problem, reportFailure, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
+import { checkCatalog } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
 import { listKeys, type Key } from '../keys/key-ring.ts'
 
@@ -33,7 +34,7 @@ export interface Environment {
 
 /**
  * Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too.
- * @param isThorough whether to read every version of every plan.
+ * @param isThorough whether to check the plans and read every version of them.
  */
 export async function examine(
   store: Store,
@@ -58,7 +59,20 @@ export async function examine(
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
   }
-  return [...schema, ...(await runChecks(checks))]
+  const plans = isThorough && isUsable ? examinePlans(store) : []
+  return [...schema, ...(await runChecks(checks)), ...(await plans)]
+}
+
+/** Checks the plans: what can hardly be right, and what partners see of them. */
+export async function examinePlans(store: Store): Promise<HealthCheck[]> {
+  const name = 'plans'
+  try {
+    const findings = await checkCatalog(store)
+    if (findings.length === 0) return [{ name, ...ok('Nothing to look at.') }]
+    return findings.map((finding) => Object.assign({ name }, finding))
+  } catch (error) {
+    return [{ name, ...reportFailure(error) }]
+  }
 }
 
 /**

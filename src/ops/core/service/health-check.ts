@@ -8,6 +8,9 @@ export interface HealthCheck {
   /** `problem`: somebody must act. */
   level: 'ok' | 'warning' | 'problem'
   message: string
+  /** Of a plan: see PlanFinding. */
+  rule?: string
+  subject?: string
 }
 
 export type CheckResult = Omit<HealthCheck, 'name'>

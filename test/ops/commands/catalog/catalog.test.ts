@@ -523,10 +523,10 @@ test('an update of a cut or empty file, or of JSON, is refused', async () => {
   expect((await update('{}')).stderr).toMatch(/^catalog update reads .xlsx and .csv: .*\nNothing was changed\.\n$/)
 })
 
-test('catalog invalidate raises the revision, and changes nothing else', async () => {
+test('invalidate raises the revision, and changes nothing else', async () => {
   const readRevision = async () => (await selectCatalogOrigin(openOperatorDatabase(bindings().DB))).revision
   const revision = await readRevision()
-  const next = await readJson('catalog invalidate --json')
+  const next = await readJson('invalidate --json')
   expect(next).toEqual({ revision: await readRevision() })
   expect(next.revision).toBeGreaterThan(revision)
   expect(await exportPlans()).toEqual(before)

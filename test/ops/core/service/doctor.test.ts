@@ -24,7 +24,8 @@ import { closePlan } from '../../support/publish-prepared.ts'
 
 beforeEach(async () => {
   await emptyStores()
-  await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
+  const performanceDate = new Date().toISOString().slice(0, 10)
+  await importPlans([1, 2].map((id) => makePlan({ id, name: `Name ${id}`, coolName: `Cool ${id}`, performanceDate })))
   for (const recorded of [kid, old, later]) {
     const change = { ...attribution, requestId: crypto.randomUUID() }
     await recordKeyChange(store.db, change, 'keys-rotate', recorded)
@@ -81,6 +82,7 @@ test('a healthy deployed environment is one line each', async () => {
     'ok record: The plans of each publication fit their hashes.',
     'ok cache: KV answers.',
     `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
+    'ok plans: Nothing to look at.',
   ])
 })
 
