@@ -213,7 +213,7 @@ test('the nightly workflow passes on the first and the second night', async () =
   await follow(watch)
   // What the token of the role `watch` may do.
   const allowed =
-    /^GET |^POST (\/analytics_engine\/sql|\/d1\/database\/[^/]+\/raw)$|^DELETE \/storage\/kv\/namespaces\/[^/]+\/bulk$/
+    /^GET |^POST (\/analytics_engine\/sql|\/d1\/database\/[^/]+\/raw)$|^PUT \/storage\/kv\/namespaces\/[^/]+\/bulk$/
   expect(account.calls.filter((call) => !allowed.test(call))).toEqual([])
   await follow('npm run -s ops -- partner set smoke name=Smoke --remote --env production')
   expect(await runNight()).toEqual([])

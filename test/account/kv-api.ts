@@ -52,12 +52,6 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     return { successful_key_count: entries.length, unsuccessful_keys: [] }
   }
 
-  const deleteNames = async (id: string, names: readonly string[]) => {
-    const kv = await open(id)
-    for (const name of names) await kv.delete(name)
-    return null
-  }
-
   return {
     'POST /storage/kv/namespaces': create,
     // The first page has all.
@@ -65,8 +59,6 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     'GET /storage/kv/namespaces/:id/keys': (call, id = '') => listKeys(call, id),
     'PUT /storage/kv/namespaces/:id/bulk': (call, id = '') =>
       writeEntries(id, JSON.parse(call.body.toString()) as Entry[]),
-    'DELETE /storage/kv/namespaces/:id/bulk': (call, id = '') =>
-      deleteNames(id, JSON.parse(call.body.toString()) as string[]),
   }
 }
 

@@ -106,6 +106,5 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
       }),
     put: (caller: KvCaller, key: string, metadata: object, lifetimeSeconds: number) =>
       call(caller, () => write(caller.path, key, createEntry(new Uint8Array(), metadata, lifetimeSeconds))),
-    remove: (caller: KvCaller, key: string) => call(caller, () => write(caller.path, key, undefined)),
   }
 }

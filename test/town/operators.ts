@@ -113,7 +113,6 @@ export function createOperators(world: World) {
     putKeys: async (names, metadata, lifetimeSeconds) => {
       for (const name of names) await callKv(() => kv.put(caller, name, metadata, lifetimeSeconds))
     },
-    deleteKey: (name) => callKv(() => kv.remove(caller, name)),
     // The header Date, rounded up.
     askServerTimeMs: async () => Math.ceil(clock.nowMs() / secondMs) * secondMs,
     config: { PBKDF2_ITERATIONS: 1, ...(needsApproval && { CATALOG_APPROVAL: 'required' }) },

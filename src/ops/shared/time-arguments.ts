@@ -46,18 +46,18 @@ function findOffset(unixSeconds: number): number {
 }
 
 /**
- * @param wallSeconds what clocks of the zone show, as Unix seconds of UTC. When they show it twice, the first time counts.
- * @returns Unix seconds. When clocks skip it, `isShown` is false, and at midnight they are those of the skip.
+ * @param wallSeconds what clocks of the zone show, as Unix seconds of UTC. When they show it twice, the first time counts. When they
+ * skip it, it is later by what they skip.
+ * @returns Unix seconds.
  */
-function findInstant(wallSeconds: number): { seconds: number; isShown: boolean } {
+function findInstant(wallSeconds: number): number {
   // Clocks change at most once in two days.
   const before = wallSeconds - findOffset(wallSeconds - daySeconds)
   const after = wallSeconds - findOffset(wallSeconds + daySeconds)
-  const shown = [before, after].find((seconds) => seconds + findOffset(seconds) === wallSeconds)
-  return { seconds: shown ?? before, isShown: shown !== undefined }
+  return [before, after].find((seconds) => seconds + findOffset(seconds) === wallSeconds) ?? before
 }
 
-/** @returns Unix seconds; undefined when it is no time, such as February 30. @throws UserError when clocks skip it. */
+/** @returns Unix seconds; undefined when it is no time, such as February 30. */
 function readTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
@@ -67,11 +67,7 @@ function readTime(text: string, nowSeconds: number): number | undefined {
   const midnight = new Date(`${date}T00:00Z`)
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
   const typed = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
-  if (zone !== undefined) return typed
-  const { seconds: instant, isShown } = findInstant(typed)
-  // A day may begin later than at midnight.
-  if (isShown || time === undefined) return instant
-  throw new UserError(`Clocks in ${readZone()} skip ${date} ${time}: name an earlier or a later time.`)
+  return zone === undefined ? findInstant(typed) : typed
 }
 
 /** @param day a date, or a word such as tomorrow. */

@@ -9,7 +9,7 @@ import { findCause, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
 import { retry } from './retry.ts'
 import { listBindingKeys, type Store } from './store.ts'
-import { findDiskProblem, findReason } from './system-error.ts'
+import { findReason } from './system-error.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 import { listMigrationFiles } from './wrangler.ts'
 
@@ -64,14 +64,9 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     }
     const isOfState = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
     if (!isOfState && findReason(error) === undefined) throw error
-    const diskProblem = await findDiskProblem(state)
-    if (diskProblem !== undefined) {
-      throw new UserError(
-        `The folder ${state} can't be written: ${diskProblem}. Free space, or make it writable, then run the command again.`,
-      )
-    }
     throw new UserError([
       `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again.`,
+      'If the disk is full, or the folder can’t be written, change that, and try again.',
       `Otherwise move the folder away, and create a new one: ${migration}`,
     ])
   }
@@ -159,7 +154,6 @@ function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target
     putKeys: async (names, metadata, expirationTtl) => {
       for (const name of names) await retry(() => kv.put(name, '', { metadata, expirationTtl }))
     },
-    deleteKey: (name) => retry(() => kv.delete(name)),
     askServerTimeMs: async () => Date.now(),
   }
 }

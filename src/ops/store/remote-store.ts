@@ -45,11 +45,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   }
 }
 
-function openCache(
-  call: CloudflareCall,
-  listPages: ListPages,
-  path: string,
-): Pick<Store, 'listKeys' | 'putKeys' | 'deleteKey'> {
+function openCache(call: CloudflareCall, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'putKeys'> {
   return {
     listKeys: async (prefix) => {
       const keys = await listPages(`${path}/keys?prefix=${encodeURIComponent(prefix)}`)
@@ -60,9 +56,6 @@ function openCache(
     putKeys: async (names, metadata, lifetimeSeconds) => {
       const entries = names.map((key) => ({ key, value: '', metadata, expiration_ttl: lifetimeSeconds }))
       requireAll(await call('PUT', `${path}/bulk`, entries))
-    },
-    deleteKey: async (name) => {
-      requireAll(await call('DELETE', `${path}/bulk`, [name]))
     },
   }
 }

@@ -41,15 +41,14 @@ export async function openTemporaryDatabase(statements: AsyncIterable<string>, c
       if (action === SQLITE_FUNCTION && checkFunctions.has(detail ?? '')) return SQLITE_OK
       // CREATE updates it. SQLite itself refuses a statement that updates it.
       if (action === SQLITE_UPDATE && subject === 'sqlite_master') return SQLITE_OK
-      const [name = ''] = Object.entries(constants).find(([key, code]) => code === action && isAction(key)) ?? []
-      denied = `${name.replace('SQLITE_', '')} ${abbreviate(subject ?? detail)}`
+      denied = subject === null ? '' : `: ${abbreviate(subject)}`
       return SQLITE_DENY
     })
   const attempt = <T>(work: () => T): T => {
     try {
       return work()
     } catch (error) {
-      const reason = denied === undefined ? String(error) : `only tables, indexes and rows are allowed, not ${denied}`
+      const reason = denied === undefined ? String(error) : `it may have only tables, indexes and rows${denied}`
       throw new UserError(`${complaint}: ${reason}.`)
     }
   }
@@ -71,9 +70,4 @@ export async function openTemporaryDatabase(statements: AsyncIterable<string>, c
       }
     },
   }
-}
-
-/** The other constants of node:sqlite have the same numbers. */
-function isAction(name: string): boolean {
-  return !/^SQLITE_(?:CHANGESET_|OK$|DENY$|IGNORE$)/.test(name)
 }

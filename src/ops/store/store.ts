@@ -20,15 +20,13 @@ export interface Store {
   listKeys: (prefix: string) => Promise<CachedKey[]>
   /** Writes entries of the KV cache without values. */
   putKeys: (names: readonly string[], metadata: object, lifetimeSeconds: number) => Promise<void>
-  /** Deletes an entry of the KV cache. */
-  deleteKey: (name: string) => Promise<void>
   /** The clock of the store, in Unix milliseconds, without the database. Cloudflare's is rounded up by at most a second. */
   askServerTimeMs: () => Promise<number>
   /** The variables of wrangler.toml. */
   config: ConfigSource
 }
 
-/** The same store. @param hear hears what takes long, and how far it is. */
+/** The same store. @param hear receives progress messages. */
 export function withProgress(store: Store, hear: (text: string) => void): Store {
   const db = new Proxy(store.db, {
     get: (target, name): unknown => (name === 'hear' ? hear : Reflect.get(target, name)),

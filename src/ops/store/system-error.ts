@@ -1,6 +1,4 @@
 // Errors of the operating system, in words: causes on the user's machine, which must not look like a bug.
-import { rm, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { readPath } from '../../json.ts'
 
@@ -8,19 +6,6 @@ import { readPath } from '../../json.ts'
 export function findReason(error: unknown): string | undefined {
   const [number, call] = [readPath(error, 'errno'), readPath(error, 'syscall')]
   return typeof number === 'number' && typeof call === 'string' ? getSystemErrorMessage(number) : undefined
-}
-
-/** SQLite's errors do not say it. @returns such as `no space left on device`; undefined when the folder can be written. */
-export async function findDiskProblem(folder: string): Promise<string | undefined> {
-  const file = resolve(folder, 'disk-check')
-  try {
-    await writeFile(file, new Uint8Array(65_536))
-    return undefined
-  } catch (error) {
-    return findReason(error)
-  } finally {
-    await rm(file, { force: true }).catch(() => {})
-  }
 }
 
 /** Node uses a proxy, and a certificate authority of one's own, only when it is told to. Wrangler uses the proxy by itself. */

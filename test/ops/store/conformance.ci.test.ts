@@ -19,7 +19,7 @@ import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { migrate, useLocalBindings } from '../support/local-bindings.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
-import { emptyDatabase, listKeysAfter } from '../support/test-database.ts'
+import { emptyDatabase } from '../support/test-database.ts'
 import { deliver, runEveryStatement, type Mode } from '../support/every-statement.ts'
 
 const persistTo = await createFolder(afterAll)
@@ -164,18 +164,15 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
     expect(await open(({ db }) => db.values(sql`select count(*) from plan_versions`))).toEqual([[150]])
   })
 
-  test('lists the keys of the cache on every page, with their metadata, and deletes one', async () => {
+  test('lists the keys of the cache on every page, with their metadata', async () => {
     const { CATALOG_CACHE } = bindings[kind]()
     const names = Array.from({ length: 25 }, (_, index) => `some:${String(index).padStart(2, '0')}`)
     for (const name of names) await CATALOG_CACHE.put(name, 'x', { metadata: { name } })
-    const left = await listKeysAfter(CATALOG_CACHE, ['other'], async () => {
-      const keys = await open(({ listKeys }) => listKeys('some:'))
-      expect(keys.map(({ name, metadata }) => ({ name, metadata }))).toEqual(
-        names.map((name) => ({ name, metadata: { name } })),
-      )
-      for (const name of [...names, 'some:absent']) await open(({ deleteKey }) => deleteKey(name))
-    })
-    expect(left).toEqual(['other'])
+    await CATALOG_CACHE.put('other', 'x')
+    const keys = await open(({ listKeys }) => listKeys('some:'))
+    expect(keys.map(({ name, metadata }) => ({ name, metadata }))).toEqual(
+      names.map((name) => ({ name, metadata: { name } })),
+    )
   })
 
   // The HTTP API sends every number as text. The runtime is slow, so the other arrivals run there every night.

@@ -19,7 +19,6 @@ export function openBindingStore(
     putKeys: async (names, metadata, expirationTtl) => {
       for (const name of names) await CATALOG_CACHE.put(name, '', { metadata, expirationTtl })
     },
-    deleteKey: (name) => CATALOG_CACHE.delete(name),
     askServerTimeMs: async () => Date.now(),
     config,
   }

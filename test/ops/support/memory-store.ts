@@ -73,7 +73,6 @@ export const storeWithoutCache: Store = {
   ...store,
   listKeys: () => Promise.reject(new CloudflareError('KV is down.')),
   putKeys: () => Promise.reject(new CloudflareError('KV is down.')),
-  deleteKey: () => Promise.reject(new CloudflareError('KV is down.')),
 }
 
 /** Who changes something in a test. */

@@ -6,7 +6,7 @@ import {
   type SecretReplacement,
 } from '../../../db/partner-changes.ts'
 import { deleteLeftovers } from '../../../db/leftovers.ts'
-import { selectPartnerEntries, type Partner } from '../../../db/partner-queries.ts'
+import type { Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
@@ -15,7 +15,6 @@ import { formatIsoTime } from '../../shared/iso-time.ts'
 import { throwProblems, UserError } from '../../shared/user-error.ts'
 import {
   findFieldProblems,
-  findPartner,
   generateSecret,
   storeContact,
   type Credentials,
@@ -63,7 +62,6 @@ export async function changePartner(
   const { before } = await changeWithCopy(store, warn, {
     name,
     kind: request.kind,
-    find: () => findRecordedPartner(store, name),
     change: (found) => makeRequestedChange(store, found, request, attribution),
   })
   // The schedule does it when this fails.
@@ -92,7 +90,6 @@ export async function replaceSecrets(
   const { before, made } = await changeWithCopy(store, warn, {
     name,
     kind,
-    find: () => findRecordedPartner(store, name),
     change: (found) => makeSecretChange(store, found, replacement, attribution),
   })
   await deleteLeftovers(store.db).catch(() => {})
@@ -104,11 +101,6 @@ export async function replaceSecrets(
     earlierExpiresAt: kind === 'rotate' ? changedAt + replacement.graceSeconds : kept,
     tokensValidFrom,
   }
-}
-
-async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
-  const partner = await findPartner(store, name)
-  return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
 }
 
 /** @returns the entries of the partner after the change, the newest first. */
@@ -165,23 +157,16 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
   return new UserError([`Somebody else changed ${shortName} at the same time.`, `Before you try again, see: ${see}`])
 }
 
-/** What is repeated is no change: the record would name a second author. */
+/** Whether the partner is already as requested: a second entry would name a second author. */
 function isDone(partner: Partner, request: PartnerRequest): boolean {
   const { suspendedAt, endedAt } = partner
-  if (request.kind === 'end') return endedAt !== null
-  if (endedAt !== null) return false
-  switch (request.kind) {
-    case 'suspend':
-      return suspendedAt !== null
-    case 'resume':
-      return suspendedAt === null
-    case 'set':
-      return (['name', 'country', 'contact'] as const).every(
-        (field) => request[field] === undefined || request[field] === partner[field],
-      )
-    case 'end-tokens':
-      return false
-  }
+  if (endedAt !== null) return request.kind === 'end'
+  if (request.kind === 'suspend') return suspendedAt !== null
+  if (request.kind === 'resume') return suspendedAt === null
+  const fields = ['name', 'country', 'contact'] as const
+  return (
+    request.kind === 'set' && fields.every((field) => request[field] === undefined || request[field] === partner[field])
+  )
 }
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. @returns the lines of a refusal, if there is one. */

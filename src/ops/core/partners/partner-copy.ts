@@ -3,13 +3,14 @@
 import { abbreviate } from '../../../abbreviate.ts'
 import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
-import type { Partner, PartnerEntry } from '../../../db/partner-queries.ts'
+import { selectPartnerEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
 import { readPath } from '../../../json.ts'
 import { findFailure, isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { describeCommand, outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
+import { findPartner } from './partner-accounts.ts'
 
 /** Receives a line for the user about a change that was not made completely. */
 export type PrintWarning = (warning: string) => void
@@ -29,8 +30,6 @@ export interface CopiedChange<Made extends Recorded> {
   /** The short name or the client ID, as it was typed. */
   name: string
   kind: PartnerEntry['kind']
-  /** Finds the partner as it is now. */
-  find: () => Promise<RecordedPartner>
   /** @returns the entries after the change, the same ones when there was nothing to change, and what else it made. */
   change: (found: RecordedPartner) => Promise<Made>
 }
@@ -61,12 +60,12 @@ function endsAccess(kind: string): boolean {
 export async function changeWithCopy<Made extends Recorded>(
   store: Store,
   warn: PrintWarning,
-  { name, kind, find, change }: CopiedChange<Made>,
+  { name, kind, change }: CopiedChange<Made>,
 ): Promise<{ before: Partner; made: Made }> {
   let found: RecordedPartner | undefined
   const attempt = async (): Promise<Ending<Made>> => {
     try {
-      found = await find()
+      found = await findRecordedPartner(store, name)
       return { kind: 'made', before: found, made: await change(found) }
     } catch (error) {
       return { kind: isRefusal(error) ? 'refused' : 'unanswered', error }
@@ -75,7 +74,10 @@ export async function changeWithCopy<Made extends Recorded>(
   const markNow = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
 
   const attempted = attempt()
-  const isMarkedEarly = endsAccess(kind) && !(await isSettledWithin(attempted, patienceMs))
+  const isLate = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => isLate.resolve(true), patienceMs)
+  void attempted.then(() => isLate.resolve(false)).finally(() => clearTimeout(timer))
+  const isMarkedEarly = endsAccess(kind) && (await isLate.promise)
   if (isMarkedEarly) warn(`${await markNow()} Waiting for the database …`)
   const ending = await attempted
   switch (ending.kind) {
@@ -87,12 +89,12 @@ export async function changeWithCopy<Made extends Recorded>(
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
       // Also after an early mark: an isolate may have replaced it by a copy from before the change.
       if (isChanged || !(await hasNewestCopy(store, recorded))) {
-        await markRecorded(store, warn, recorded, { kind, find })
+        await markRecorded(store, warn, recorded, kind)
       }
       return { before: before.partner, made }
     }
     case 'refused':
-      if (isMarkedEarly) await takeMarkBack(store, warn, name, find)
+      if (isMarkedEarly) await takeMarkBack(store, warn, name)
       throw ending.error
     case 'unanswered': {
       const again = 'When it answers, run the command again.'
@@ -108,15 +110,9 @@ function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
 
-function isSettledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms)
-    const settle = () => {
-      clearTimeout(timer)
-      resolve(true)
-    }
-    work.then(settle, settle)
-  })
+async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
+  const partner = await findPartner(store, name)
+  return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
 }
 
 /** Whether KV has a copy from after the newest change: isolates would not write it again for up to an hour. */
@@ -135,12 +131,12 @@ async function markRecorded(
   store: Store,
   warn: PrintWarning,
   recorded: RecordedPartner,
-  { kind, find }: Pick<CopiedChange<Recorded>, 'kind' | 'find'>,
+  kind: PartnerEntry['kind'],
 ): Promise<void> {
   const { shortName } = recorded.partner
   const partnerCommand = (...words: string[]) => describeCommand(store.target, 'partner', ...words)
   try {
-    await writeMark(store, recorded.partner, findAccessEnd(recorded))
+    await writeRecordedMark(store, recorded)
   } catch (error) {
     const again = secretKinds.has(kind)
       ? ` Then run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
@@ -150,34 +146,29 @@ async function markRecorded(
     )
     return
   }
-  const newest = await find().catch(() => undefined)
+  const newest = await findRecordedPartner(store, shortName).catch(() => undefined)
   if (newest === undefined) {
     const show = partnerCommand('show', shortName)
     warn(
       `The change was made, and marked in the cache. Then the database did not say whether somebody else changed ${shortName} at the same time. Check when it answers: ${show}`,
     )
-  } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, { kind, find })
+  } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, kind)
 }
 
 /** The change was refused after its mark was written: the record says when access ended. */
-async function takeMarkBack(
-  store: Store,
-  warn: PrintWarning,
-  name: string,
-  find: () => Promise<RecordedPartner>,
-): Promise<void> {
+async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Promise<void> {
   try {
-    const recorded = await find()
-    await writeMark(store, recorded.partner, findAccessEnd(recorded))
+    await writeRecordedMark(store, await findRecordedPartner(store, name))
   } catch {
     warn(`${abbreviate(name)} stays marked in the cache: if the database fails, it gets no token and no list.`)
   }
 }
 
-/** Says when access to a partner last ended, in Unix milliseconds; 0 for never. A suspension that was lifted does not count. */
-export function findAccessEnd({ partner: { secretEndedAt }, entries }: RecordedPartner): number {
+/** Marks when access last ended, by the record. A suspension that was lifted does not count. */
+function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
-  return Math.max(...[entries[0]?.suspendedAt, lastEnd?.changedAt, secretEndedAt].map(toEndMs))
+  const endedAt = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
+  return writeMark(store, partner, Math.max(...endedAt.map(toEndMs)))
 }
 
 /** @returns the end of a second of D1's clock, which has no fractions, in Unix milliseconds; 0 for none. */
@@ -185,7 +176,10 @@ function toEndMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 
-/** Also when access never ended: without an entry, no later command could end it while the database fails. */
+/**
+ * Also when access never ended: without an entry, no later command could end it while the database fails.
+ * @param endedAtMs Unix milliseconds; 0 for never.
+ */
 async function writeMark(
   store: Store,
   { clientId, shortName }: Pick<Partner, 'clientId' | 'shortName'>,

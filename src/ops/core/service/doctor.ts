@@ -142,9 +142,9 @@ async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
   return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
 }
 
-/** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
-async function checkCache({ deleteKey }: Store): Promise<CheckResult> {
-  await deleteKey('doctor')
+/** Writes an entry for a minute, the shortest time: it shows that KV answers, and that the token may change it. */
+async function checkCache({ putKeys }: Store): Promise<CheckResult> {
+  await putKeys(['doctor'], {}, 60)
   return ok('KV answers.')
 }
 

@@ -161,42 +161,39 @@ test.each([
 
 const other = join(folder, 'other.db')
 test.each([
-  [`attach '${other}' as other`, 'ATTACH'],
-  [`vacuum into '${other}'`, 'VACUUM'],
-  [`commit; vacuum into '${other}'`, 'TRANSACTION'],
-  ['rollback', 'TRANSACTION'],
-  ['savepoint a', 'SAVEPOINT'],
-  ['pragma writable_schema = on', 'PRAGMA'],
-  ['create trigger a after insert on catalog begin select 1; end', 'CREATE_TRIGGER'],
-  ['create temp trigger a after insert on catalog begin select 1; end', 'CREATE_TEMP_TRIGGER'],
-  ['create view a as select 1', 'CREATE_VIEW'],
-  ['create temp table a (b)', 'CREATE_TEMP_TABLE'],
-  ['create table a as select 1', 'SELECT'],
-  ['create virtual table a using fts5(b)', 'CREATE_VTABLE'],
-  [`select load_extension('${other}')`, 'SELECT'],
-  [`insert into partner_contacts values (load_extension('${other}'), 'x')`, 'FUNCTION'],
-  ['insert into partner_contacts select 1, hex(value) from json_each(1)', 'SELECT'],
-  [
-    'with recursive a(b) as (select 1 union all select b + 1 from a limit 5) insert into catalog select b, b from a',
-    'SELECT',
-  ],
-  ['create index a on catalog (hex(name))', 'FUNCTION'],
-  ['create table a (b, c as (randomblob(b))); insert into a values (1)', 'FUNCTION'],
-  [`create table a (b default (load_extension('${other}'))); insert into a default values`, 'unsafe'],
-  [`insert into catalog values (1, 'x') on conflict do update set name = 'x'`, 'UPDATE'],
-  ['update catalog set name = 1', 'UPDATE'],
-  ['delete from catalog', 'DELETE'],
-  ['drop table catalog', 'DELETE'],
-  ['alter table catalog rename to a', 'ALTER_TABLE'],
-  ['analyze', 'ANALYZE'],
-  ['explain select 1', 'SELECT'],
-])('a copy may only make tables, indexes and rows: %s', async (statement, action) => {
+  `attach '${other}' as other`,
+  `vacuum into '${other}'`,
+  `commit; vacuum into '${other}'`,
+  'rollback',
+  'savepoint a',
+  'pragma writable_schema = on',
+  'create trigger a after insert on catalog begin select 1; end',
+  'create temp trigger a after insert on catalog begin select 1; end',
+  'create view a as select 1',
+  'create temp table a (b)',
+  'create table a as select 1',
+  'create virtual table a using fts5(b)',
+  `select load_extension('${other}')`,
+  `insert into partner_contacts values (load_extension('${other}'), 'x')`,
+  'insert into partner_contacts select 1, hex(value) from json_each(1)',
+  'with recursive a(b) as (select 1 union all select b + 1 from a limit 5) insert into catalog select b, b from a',
+  'create index a on catalog (hex(name))',
+  'create table a (b, c as (randomblob(b))); insert into a values (1)',
+  `create table a (b default (load_extension('${other}'))); insert into a default values`,
+  `insert into catalog values (1, 'x') on conflict do update set name = 'x'`,
+  'update catalog set name = 1',
+  'delete from catalog',
+  'drop table catalog',
+  'alter table catalog rename to a',
+  'analyze',
+  'explain select 1',
+])('a copy may only make tables, indexes and rows: %s', async (statement) => {
   await run(['copy', '--force', file])
   await appendFile(file, `${statement};\n`)
   expect(await run(['compare', file])).toEqual({
     code: 2,
     stdout: '',
-    stderr: expect.stringMatching(`^${file} is damaged, or no copy: .* ${action}\\b`),
+    stderr: expect.stringMatching(`^${file} is damaged, or no copy: .*(?:it may have only|unsafe use|cannot VACUUM)`),
   })
   expect(await readdir(folder)).toEqual(['kept.sql'])
 })
@@ -207,7 +204,7 @@ test('a trigger of the database is named, and does not run', async () => {
   const { code, stderr } = await run(['compare', file])
   await execute('drop trigger secretly')
   expect(code).toBe(2)
-  expect(stderr).toMatch(/^The database is damaged: .* CREATE_TRIGGER "secretly"/)
+  expect(stderr).toMatch(/^The database is damaged: .*: "secretly"\./)
 })
 
 test.each([

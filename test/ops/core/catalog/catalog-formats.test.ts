@@ -56,8 +56,7 @@ test('text is UTF-8 or UTF-16, with any line end and separator', async () => {
   const csv = String(await formatCatalogFile({ plans }, 'csv')).replace('\ufeff', '')
   for (const text of [csv, `\ufeff${csv}`, csv.replaceAll('\r\n', '\n')]) {
     const marked = `\ufeff${text.replace('\ufeff', '')}`
-    const encoded = [marked, text].flatMap((one) => [utf16(one, false), utf16(one, true)])
-    for (const bytes of [utf8(text), ...encoded]) {
+    for (const bytes of [utf8(text), utf16(marked, false), utf16(marked, true)]) {
       for (const file of ['x.csv', 'unicode text.txt']) expect(await read(file, bytes)).toMatchObject({ plans })
     }
   }
