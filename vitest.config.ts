@@ -24,8 +24,8 @@ const modes = {
   ci: { include: '*.ci.test.ts', exclude: [], propertyRuns: 25 },
   slow: { include: '*.{ci,slow,thorough}.test.ts', exclude: [], propertyRuns: 500 },
 }
-const workerFolders = ['test/{worker,api,crypto,db,site/client}/**']
-const nodeFolders = ['test/{account,ops,catalog,town}/**', 'test/site', 'test']
+const workerFolders = ['test/{worker,crypto,site/client}/**']
+const nodeFolders = ['test/{account,api,catalog,db,ops,town}/**', 'test/site', 'test']
 
 /** The cases of a file may be in the support that it imports. */
 function measureFile({ moduleId }: TestSpecification): number {
@@ -83,8 +83,9 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'node',
             ...filesOf(nodeFolders),
-            // Importing takes longer than most files.
+            // Importing takes longer than most files. Node itself imports what needs no mocked module.
             isolate: false,
+            experimental: { viteModuleRunner: false },
             restoreMocks: true,
             unstubEnvs: true,
             setupFiles: ['test/support/properties.ts'],

@@ -1,5 +1,5 @@
 // A change of a partner is one INSERT of its next row. Parameters are text, and each write arrives twice.
-import { env } from 'cloudflare:workers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectPartnerCheck } from '../../src/db/client-queries.ts'
 import { deleteLeftovers } from '../../src/db/leftovers.ts'
@@ -18,10 +18,12 @@ import {
   selectPartners,
   selectStoredSecrets,
 } from '../../src/db/partner-queries.ts'
+import { useMemoryBindings } from '../ops/support/memory-bindings.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makeRequest } from '../support/insert-partner.ts'
 import { openRepeatingDatabase } from '../support/text-database.ts'
 
+const env = useMemoryBindings()()
 const db = openRepeatingDatabase(env.DB)
 const acme = { shortName: 'acme', name: 'Acme', country: 'KE', clientId: 'A'.repeat(16), secretHash: 'first' }
 
@@ -183,7 +185,7 @@ test('a check has the ID of the newest change of any partner, and a restored dat
   // As a restore does it.
   await env.DB.prepare('delete from change_record where id = ?').bind(made?.id).run()
   expect(await readChangeId()).toBe((await find()).id)
-  await scheduler.wait(2)
+  await sleep(2)
   const changed = await change({ kind: 'suspend' })
   expect(await readChangeId()).toBe(changed?.id)
   expect(changed?.id).toBeGreaterThan(made?.id ?? Infinity)

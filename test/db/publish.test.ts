@@ -1,5 +1,4 @@
 // One statement publishes: all of a publication or nothing. Parameters are text, and each write arrives twice.
-import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
 import { examplePlan } from '../../src/catalog/example-plan.ts'
@@ -22,6 +21,7 @@ import {
   stagePlans,
   type NewPublication,
 } from '../../src/db/stage-publication.ts'
+import { useMemoryBindings } from '../ops/support/memory-bindings.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
 import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../support/publish-plans.ts'
@@ -29,6 +29,7 @@ import { openRepeatingDatabase } from '../support/text-database.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { openDatabase } from '../../src/db/database.ts'
 
+const env = useMemoryBindings()()
 const db = openRepeatingDatabase(env.DB)
 
 beforeEach(() => emptyDatabase(env))

@@ -1,11 +1,16 @@
 // src/db/schema.ts names what migrations/*.sql creates.
-import { env } from 'cloudflare:workers'
 import { is } from 'drizzle-orm'
 import { getTableConfig, SQLiteInteger, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import * as schema from '../../src/db/schema.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { seedPartner, seedPlans } from '../worker/support/seed.ts'
+import { useMemoryBindings } from '../ops/support/memory-bindings.ts'
+import { emptyDatabase } from '../ops/support/test-database.ts'
+import { insertPartner } from '../support/insert-partner.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
+import { publishPlans } from '../support/publish-plans.ts'
+
+const env = useMemoryBindings()()
 
 async function select<Row>(source: string): Promise<Row[]> {
   const { results } = await env.DB.prepare(`select * from ${source}`).all<Row>()
@@ -81,6 +86,7 @@ describe.each(tables)('the table $name', ({ name, columns, uniqueConstraints, fo
 })
 
 describe('the database refuses', () => {
+  beforeEach(() => emptyDatabase(env))
   test.each([
     ['a country in lower case', `update change_record set country = 'ke'`],
     ['an invalid short name', `update change_record set partner = 'A/b'`],
@@ -109,8 +115,8 @@ describe('the database refuses', () => {
     ['a conflict without a reason', `update publications set state = 'conflicted', revision = null`],
     ['a second catalog', `insert into catalog (id, name) values (2, 'x')`],
   ])('%s', async (_, statement) => {
-    await seedPlans(makePlan())
-    await seedPartner()
+    await publishPlans(openOperatorDatabase(env.DB), [makePlan()])
+    await insertPartner(env.DB, { shortName: 'acme', country: 'KE', clientId: 'A'.repeat(16), secretHash: 'hash' })
     await expect(env.DB.prepare(statement).run()).rejects.toThrow('CHECK constraint failed')
   })
 })

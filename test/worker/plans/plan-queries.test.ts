@@ -1,17 +1,17 @@
 // What the Worker reads: D1 bills the rows of a query.
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
-import { selectPartnerCheck } from '../../src/db/client-queries.ts'
-import { openOperatorDatabase } from '../support/operator-database.ts'
-import { deleteLeftovers } from '../../src/db/leftovers.ts'
-import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { selectDue } from '../../src/db/publish.ts'
-import { emptyDatabase } from '../ops/support/test-database.ts'
-import { makePlan } from '../support/make-plan.ts'
-import { publishPlans } from '../support/publish-plans.ts'
-import { interceptD1 } from '../support/unreliable-stores.ts'
-import { updatePartner } from '../support/insert-partner.ts'
-import { seedPartner } from '../worker/support/seed.ts'
+import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
+import { deleteLeftovers } from '../../../src/db/leftovers.ts'
+import { selectPlanList } from '../../../src/db/plan-queries.ts'
+import { selectDue } from '../../../src/db/publish.ts'
+import { emptyDatabase } from '../../ops/support/test-database.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
+import { interceptD1 } from '../../support/unreliable-stores.ts'
+import { updatePartner } from '../../support/insert-partner.ts'
+import { seedPartner } from '../support/seed.ts'
 
 beforeEach(() => emptyDatabase(env))
 
