@@ -102,29 +102,9 @@ export function readSiteFile(file: string): string {
   return readFileSync(join(import.meta.dirname, file), 'utf8')
 }
 
-/** The scopes of highlight.js that text.css colors, by their color. */
-const colors: Record<string, string> = Object.fromEntries(
-  Object.entries({
-    soft: ['comment', 'meta'],
-    key: ['attr', 'attribute', 'property', 'title', 'variable'],
-    text: ['string'],
-    word: ['keyword', 'literal', 'number', 'built_in', 'type'],
-  }).flatMap(([color, scopes]) => scopes.map((scope) => [scope, color])),
-)
-
-/** Shortens the markup of highlight.js: a page has more than a thousand spans. */
-function shorten(markup: string): string {
-  return markup
-    .replaceAll(/<span class="hljs-(\w+)[^"]*">/g, (_, scope: string) => {
-      const color = colors[scope]
-      return color === undefined ? '<i>' : `<i class="${color}">`
-    })
-    .replaceAll('</span>', '</i>')
-}
-
 export function renderCode(text: string, language: string) {
   const { value } = highlighter.highlight(text.trimEnd(), { language })
-  const code = shorten(value).replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
+  const code = value.replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
   return renderCodeBlock(text, code)
 }
 

@@ -1,9 +1,7 @@
 // The parts of the start page that are more than prose: its head with a card, and the samples.
 import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
-import type { Plan } from '../../catalog/plan-schema.ts'
-import { parseTrusted } from '../../json.ts'
-import { readSiteFile, renderCode, type Block } from '../markdown.ts'
+import { renderCode, type Block } from '../markdown.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
 import { createTabs } from './tabs.ts'
 
@@ -25,19 +23,16 @@ const lead =
   'Your server exchanges its client ID and secret for an access token, then lists the investment plans of your country: names, returns, minimum amounts and documents, ready to show to your customers.'
 
 export function createStartBlocks(): Record<string, Block> {
-  const { plans } = parseTrusted<{ plans: Plan[] }>(readSiteFile('../catalog/demo.json'))
-  // As the demo partner receives it.
-  const plan = plans.find(({ identifier }) => identifier === examplePlan.identifier) ?? examplePlan
-  const { identifier, coolName } = plan
+  const { identifier, coolName } = examplePlan
   return {
-    hero: { html: renderHero(plan), markdown: `# ${title}\n\n${lead}` },
+    hero: { html: renderHero(), markdown: `# ${title}\n\n${lead}` },
     samples: createTabs(samples),
     output: `${identifier}\t${coolName}\n…`,
   }
 }
 
-function renderHero(plan: Plan) {
-  const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = plan
+function renderHero() {
+  const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = examplePlan
   const excerpt = JSON.stringify({ identifier, coolName, hint, performance1, currency, minInvestableAmounts }, null, 2)
   return html`<div class="hero">
     <div>
@@ -49,6 +44,6 @@ function renderHero(plan: Plan) {
       </p>
       ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')}
     </div>
-    ${renderCard(plan, computeScale([plan]))}
+    ${renderCard(examplePlan, computeScale([examplePlan]))}
   </div>`
 }

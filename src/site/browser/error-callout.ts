@@ -4,35 +4,21 @@ import { advice, isErrorCode } from '../blocks/error-advice.ts'
 import { InvestmentPlansError } from '../client/investment-plans.mts'
 import type { Markup } from '../page-shell.ts'
 
-/** A response of the API also has its error code, and a detail. */
-type ExplainedError = { message: string; fix: string; detail?: string; code?: string }
-
-export function explainError(error: unknown): ExplainedError {
-  if (!(error instanceof InvestmentPlansError))
-    return { message: error instanceof Error ? error.message : String(error), fix: 'Correct it, then try again.' }
+export function renderError(error: unknown): Markup {
+  const message = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof InvestmentPlansError)) return renderCallout(message, 'Correct it, then try again.')
   const { status, code, requestId, retryAfterSeconds } = error
-  if (status === undefined)
-    return {
-      message: 'The API can’t be reached.',
-      fix: 'Check your connection, then try again. If other sites load, contact support.',
-    }
   if (!isErrorCode(code))
-    return {
-      message: `The response has status ${status} and did not come from the API.`,
-      fix: 'A proxy or network between you and the API may have sent it. Try again. If this continues, contact support.',
-    }
-  return {
-    message: error.message,
-    fix: advice[code].fix + (retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`),
-    detail: `status ${status}, ${code}, request ${requestId}`,
-    code,
-  }
+    return renderCallout(message, 'Check your connection, then try again. If other sites load, contact support.')
+  const wait = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`
+  const detail = html`status ${status}, ${code}, request ${requestId}. <a href="/errors#${code}">More about ${code}</a>`
+  return renderCallout(message, advice[code].fix + wait, detail)
 }
 
-export function renderError({ message, fix, detail, code }: ExplainedError): Markup {
+function renderCallout(message: string, fix: string, detail?: Markup): Markup {
   return html`<div class="callout failure">
     <p><strong>${message}</strong></p>
     <p>${fix}</p>
-    ${code && html`<p class="detail">${detail}. <a href="/errors#${code}">More about ${code}</a></p>`}
+    ${detail && html`<p class="detail">${detail}</p>`}
   </div>`
 }

@@ -8,11 +8,6 @@ for (const element of document.querySelectorAll('[data-origin]')) element.textCo
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
-// Links within the page scroll smoothly. A page that opens at an anchor is there at once.
-document.addEventListener('click', ({ target }) => {
-  if (target instanceof Element && target.closest('a[href^="#"]')) document.documentElement.classList.add('smooth')
-})
-
 // Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
 const searchKey = document.querySelector('button.search kbd')
 if (searchKey && navigator.userAgent.includes('Mac')) searchKey.textContent = '⌘ K'

@@ -6,7 +6,7 @@ import { InvestmentPlansClient } from '../client/investment-plans.mts'
 import { renderCodeBlock } from '../code-block.ts'
 import type { Markup } from '../page-shell.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
-import { explainError, renderError } from './error-callout.ts'
+import { renderError } from './error-callout.ts'
 
 const form = find('#try', HTMLFormElement)
 const outcome = find('#outcome', HTMLElement)
@@ -15,25 +15,18 @@ const cards = find('#cards', HTMLElement)
 
 interface Exchange {
   url: string
-  init: RequestInit
   response: Response
   text: string
 }
 
-/** Has the credentials, the token and the lists. */
-let account: { credentials: string; client: InvestmentPlansClient } | undefined
 /** The requests of the last submission. */
 let sent: Exchange[] = []
-/** Counts the times when the page forgot everything. */
-let session = 0
 
 form.addEventListener('submit', (event) => {
   event.preventDefault()
   if (form.getAttribute('aria-busy') === null) void submit()
 })
 form.addEventListener('reset', () => {
-  session++
-  account = undefined
   for (const list of form.querySelectorAll('datalist')) list.replaceChildren()
   clear()
 })
@@ -41,13 +34,14 @@ form.addEventListener('reset', () => {
 addEventListener('pagehide', () => form.reset())
 
 async function submit(): Promise<void> {
-  const started = session
   form.setAttribute('aria-busy', 'true')
   clear()
+  const started = sent
   outcome.textContent = 'Waiting for the API…'
   const result = await listPlans()
   form.removeAttribute('aria-busy')
-  if (session !== started) return
+  // Meanwhile, the reader made the page forget everything.
+  if (sent !== started) return
   outcome.innerHTML = String(await result.message)
   exchanges.innerHTML = String(await html`${sent.map(renderExchange)}`)
   const scale = computeScale(result.plans)
@@ -67,34 +61,24 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   for (const [name, text] of Object.entries(filters)) if (text !== '') Reflect.set(filter, name, text)
   const isFiltered = Object.keys(filter).length > 0
   try {
-    const plans = await findClient({ clientId, clientSecret, shortName }).listPlans(filter)
+    const options = { clientId, clientSecret, shortName, baseUrl: location.origin, fetch: send }
+    // A person waits, and has a button to try again.
+    const plans = await new InvestmentPlansClient({ ...options, retryDelaysMs: [] }).listPlans(filter)
     if (!isFiltered) offerFilters(plans)
     return { message: html`<p class="callout">${describeList(plans.length, isFiltered)}</p>`, plans }
   } catch (error) {
-    return { message: renderError(explainError(error)), plans: [] }
+    return { message: renderError(error), plans: [] }
   }
 }
 
-function findClient(options: { clientId: string; clientSecret: string; shortName: string }): InvestmentPlansClient {
-  const credentials = JSON.stringify(options)
-  if (account?.credentials !== credentials) {
-    // A person waits, and has a button to try again.
-    const client = new InvestmentPlansClient({ ...options, baseUrl: location.origin, fetch: send, retryDelaysMs: [] })
-    account = { credentials, client }
-  }
-  return account.client
-}
-
-/** Sends no cookies and bypasses the HTTP cache: the client handles credentials and ETags itself. */
+/** Sends no cookies, and bypasses the HTTP cache. */
 async function send(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' })
-  sent.push({ url, init, response, text: await response.clone().text() })
+  sent.push({ url, response, text: await response.clone().text() })
   return response
 }
 
 function describeList(total: number, isFiltered: boolean): string {
-  if (sent.at(-1)?.response.status === 304)
-    return `${total} plans, as before: the list hasn’t changed, so the response is a 304 without a body.`
   if (total > 0) return `${total} ${total === 1 ? 'plan' : 'plans'}.`
   return isFiltered
     ? 'No plan matches all of these filters. Clear one of them.'
@@ -115,12 +99,12 @@ function offerFilters(plans: Plan[]): void {
 
 const shownHeaders = ['Content-Type', 'Cache-Control', 'ETag', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id']
 
-function renderExchange({ url, init, response, text }: Exchange): Markup {
+function renderExchange({ url, response, text }: Exchange): Markup {
   const { status, headers } = response
   const lines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
   return html`<section>
     <h2>${url.endsWith('/auth') ? 'Get a token' : 'List the plans'}</h2>
-    ${renderCodeBlock(formatCurl(url, init))}
+    ${renderCodeBlock(formatCurl(url))}
     <details>
       <summary>Response: ${status}</summary>
       ${renderCodeBlock([`HTTP ${status}`, ...lines, '', formatBody(text)].join('\n'))}
@@ -129,11 +113,9 @@ function renderExchange({ url, init, response, text }: Exchange): Markup {
 }
 
 /** Without the secret and the token: curl asks for the one, and the other is in the response. */
-function formatCurl(url: string, { headers }: RequestInit): string {
-  if (url.endsWith('/auth')) return `curl -i -X POST -u "$CLIENT_ID" '${url}'`
-  const etag = new Headers(headers).get('If-None-Match')
-  const condition = etag === null ? '' : ` -H 'If-None-Match: ${etag}'`
-  return `curl -i -H "Authorization: Bearer $TOKEN"${condition} '${url}'`
+function formatCurl(url: string): string {
+  const credentials = url.endsWith('/auth') ? '-X POST -u "$CLIENT_ID"' : '-H "Authorization: Bearer $TOKEN"'
+  return `curl -i ${credentials} '${url}'`
 }
 
 function formatBody(text: string): string {

@@ -88,17 +88,6 @@ test.each([
   })
 })
 
-test('a page opens at its anchor at once, and scrolls smoothly after a click on a link of the page', async () => {
-  await visit({ path: '/reference#Plan', viewport: { width: 1280, height: 900 } }, async ({ page }) => {
-    const readTop = (id: string) => page.locator(id).evaluate((target) => target.getBoundingClientRect().top)
-    expect(await readTop('#Plan')).toBeLessThan(200)
-    await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Headers' }).click()
-    const soon = await readTop('#headers')
-    await expect.poll(() => readTop('#headers')).toBeLessThan(200)
-    expect(soon).toBeGreaterThan(200)
-  })
-})
-
 test('a phone opens the list of pages from the header, also without JavaScript', async () => {
   await visit({ path: '/', viewport: { width: 390, height: 800 }, javaScriptEnabled: false }, async ({ page }) => {
     const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Errors' })

@@ -3,7 +3,6 @@ export interface ProvidedSite {
   origin: string
   /** The WebSocket address of the running Chromium. */
   browserEndpoint: string
-  tokenLifetimeSeconds: number
   /** `demo` has the demo plans of Kenya, `empty` none, `markup` one whose texts contain markup. */
   partners: Record<'demo' | 'empty' | 'markup', Credentials>
   /** One for each case of the sandbox, by country. */

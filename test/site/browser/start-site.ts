@@ -14,8 +14,6 @@ import { readDemoPlans } from '../../support/demo-plans.ts'
 import type { Credentials, ProvidedSite } from './provided-site.ts'
 
 const project = resolve(import.meta.dirname, '../../..')
-/** Short, so that tests can wait until a token expires. */
-const tokenLifetimeSeconds = 10
 
 /** Runs a script, or breaks out of an attribute, in a page that doesn't escape it. */
 const markup = `<img src=x onerror=alert(1)>"'&lt;`
@@ -31,7 +29,6 @@ export default async function startSite({ provide }: TestProject): Promise<() =>
   const site: ProvidedSite = {
     origin: (await miniflare.ready).origin,
     browserEndpoint: browserServer.wsEndpoint(),
-    tokenLifetimeSeconds,
     partners: {
       demo: await createPartner(d1, 'demo', 'KE'),
       empty: await createPartner(d1, 'empty', 'ZA'),
@@ -90,7 +87,6 @@ async function startWorker(): Promise<Miniflare> {
             DB: { type: 'd1', id: 'db' },
             CATALOG_CACHE: { type: 'kv', id: 'kv' },
             [formatKeyName('1700000000')]: text(generateKey()),
-            TOKEN_LIFETIME_SECONDS: text(String(tokenLifetimeSeconds)),
             AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'),
             AUTH_RATE_LIMIT: rateLimit('2'),
             ASSETS: { type: 'assets' },
