@@ -1,19 +1,5 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import {
-  and,
-  asc,
-  count,
-  gt,
-  inArray,
-  isNotNull,
-  lt,
-  lte,
-  max,
-  notInArray,
-  sql,
-  type SQL,
-  type SQLWrapper,
-} from 'drizzle-orm'
+import { and, asc, gt, inArray, isNotNull, lt, lte, max, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
@@ -202,13 +188,7 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): 
         .limit(limit)
     },
     (row) => row.planId,
-    {
-      tell: tellRows(db, 'plans', async () => {
-        const newest = listNewestVersions(db, isCandidate)
-        const [all] = await db.with(newest).select({ rows: count() }).from(newest).where(isNotNull(newest.document))
-        return all?.rows ?? 0
-      }),
-    },
+    { tell: tellRows(db, 'plans') },
   )
   return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
 }

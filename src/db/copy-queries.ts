@@ -37,12 +37,7 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
       db.values<CopiedValue[]>(sql`
         ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${last ?? 0} order by rowid limit ${limit}`),
     ([rowid]) => Number(rowid),
-    {
-      tell: tellRows(db, `rows of ${table}`, async () => {
-        const [all] = await db.values<[number]>(sql.raw(selectLastingRows(table, 'count(*)')))
-        return all?.[0] ?? 0
-      }),
-    },
+    { tell: tellRows(db, `rows of ${table}`) },
   )
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }

@@ -4,17 +4,9 @@ import type { Database } from './database.ts'
 /** Plans have about 2 kB, and at most some 30 kB. */
 const pageRows = 150
 
-/**
- * Tells how far reading is, with one more query after the first of several pages.
- * @param what such as `plans`. @param count counts all rows.
- */
-export function tellRows({ hear }: Pick<Database, 'hear'>, what: string, count: () => PromiseLike<number>) {
-  let total: number | undefined
-  return async (rows: number) => {
-    if (!hear) return
-    total ??= await count()
-    hear(`Reading ${what}: ${rows.toLocaleString('en')} of ${total.toLocaleString('en')}`)
-  }
+/** Tells how many rows were read. @param what such as `plans`. */
+export function tellRows({ hear }: Pick<Database, 'hear'>, what: string) {
+  return (rows: number) => hear?.(`Reading ${what}: ${rows.toLocaleString('en')}`)
 }
 
 interface PageOptions {
@@ -39,7 +31,7 @@ export async function* readPages<Row, Key>(
     const last = page.at(-1)
     page = await readAfter(last && getKey(last), limit)
     rows += page.length
-    if (page.length === limit) await tell?.(rows)
+    if (page.length === limit) tell?.(rows)
     yield page
   } while (page.length === limit)
 }

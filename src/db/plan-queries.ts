@@ -20,6 +20,12 @@ export function isCounted(version: Versions, publication: Publications): SQL {
   return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
 }
 
+/** Whether all plans of a publication are there. */
+export function isComplete(baseRevision: SQLWrapper = publications.baseRevision): SQL {
+  const counted = isCounted(planVersions, { id: publications.id, baseRevision })
+  return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${counted})`
+}
+
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
  * @param isCandidate which versions may count. With max(), SQLite takes the other columns from the row that has the maximum.

@@ -1,12 +1,11 @@
 // Reads the publications of the catalog, for the command line.
-import { and, asc, between, count, desc, eq, gt, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
-import { alias } from 'drizzle-orm/sqlite-core'
-import { readPlan } from '../catalog/plan-document.ts'
+import { and, between, desc, eq, gt, inArray, lt, ne, or, type SQL } from 'drizzle-orm'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { listOf } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
-import { readAll, tellRows } from './pages.ts'
-import { isCounted, own, selectVersionAt } from './plan-queries.ts'
+import { readAll } from './pages.ts'
+import { own } from './plan-queries.ts'
+import { readCompared } from './rebase.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
@@ -88,54 +87,19 @@ export async function selectChanges(
   return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
 }
 
-/** Selects what publications change, by the ID of each that changes a plan. @param planIds only these plans. */
+/** Selects what publications change, by their IDs. @param planIds only these plans. */
 export async function selectChangesOf(
   db: OperatorDatabase,
   ids: readonly number[],
   planIds?: readonly number[],
 ): Promise<Map<number, PlanChange[]>> {
   if (ids.length === 0) return new Map()
-  const base = alias(planVersions, 'base')
-  const { publicationId, planId, document, viewableIn } = own
-  const isWanted = and(inArray(publicationId, listOf(ids)), planIds && inArray(planId, listOf(planIds)))
-  const rows = await readAll(
-    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) => {
-      // Found before the plans are read: sorting all of them for each page would be slow.
-      const page = db
-        .select({ rowid: sql`${own}.rowid` })
-        .from(own)
-        .innerJoin(publications, isCounted(own, publications))
-        .where(and(isWanted, sql`(${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})`))
-        .orderBy(asc(publicationId), asc(planId))
-        .limit(limit)
-      return db
-        .select({
-          publicationId,
-          planId,
-          document,
-          viewableIn,
-          documentBefore: base.document,
-          viewableInBefore: base.viewableIn,
-        })
-        .from(publications)
-        .innerJoin(own, isCounted(own, publications))
-        .leftJoin(base, sql`${base}.rowid = ${selectVersionAt(publications.baseRevision)}`)
-        .where(sql`${own}.rowid in ${page}`)
-        .orderBy(asc(publicationId), asc(planId))
-    },
-    (row): [number, number] => [row.publicationId, row.planId],
-    {
-      tell: tellRows(db, 'changes', async () => {
-        const [all] = await db.select({ rows: count() }).from(own).where(isWanted)
-        return all?.rows ?? 0
-      }),
-    },
-  )
-  const toChange = (row: (typeof rows)[number]): PlanChange => ({
-    planId: row.planId,
-    before: readPlan(row.documentBefore, row.viewableInBefore),
-    after: readPlan(row.document, row.viewableIn),
-  })
-  const rowsById = Map.groupBy(rows, (row) => row.publicationId)
-  return new Map([...rowsById].map(([id, ofOne]) => [id, ofOne.map(toChange)]))
+  const isWanted = and(inArray(publications.id, listOf(ids)), planIds && inArray(own.planId, listOf(planIds)))
+  const changesById = new Map(ids.map((id): [number, PlanChange[]] => [id, []]))
+  for await (const page of readCompared(db, isWanted)) {
+    for (const { publicationId, planId, base, own: after } of page) {
+      changesById.get(publicationId)?.push({ planId, before: base, after })
+    }
+  }
+  return changesById
 }

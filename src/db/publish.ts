@@ -3,7 +3,7 @@ import { and, eq, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign, type Assignments } from './column-values.ts'
 import { orNull, type Database } from './database.ts'
-import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { isComplete, isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { comparePublication, rebase, type Compared, type Comparison } from './rebase.ts'
 import { nextNumber } from './record-numbers.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
@@ -67,15 +67,23 @@ export async function publish(
     ...(mode === 'approve' && approve(decision)),
     ...decide(decision),
   }
-  const isComplete = sql`${publications.planCount} = (
-    select count(*) from ${planVersions}
-    where ${and(eq(planVersions.publicationId, publicationId), eq(planVersions.baseRevision, baseRevision))}
-  )`
-  const [row] = await db.values<[number]>(sql`
-    update ${publications} set ${assign(publications, changes)}
-    where ${and(eq(publications.id, publicationId), isReady(mode, actor), isNewest(comparedRevision), isComplete)}
+  const isWhole = isComplete(sql`${baseRevision}`)
+  const condition = and(isReady(mode, actor), isNewest(comparedRevision), isWhole)
+  const row = await updatePublication(db, publicationId, changes, condition)
+  return row?.[0] ?? undefined
+}
+
+/** Changes a publication, if a condition holds. @returns undefined if not. */
+export async function updatePublication(
+  db: Database,
+  publicationId: number,
+  changes: Assignments<typeof publications>,
+  condition: SQL | undefined,
+): Promise<[revision: number | null] | undefined> {
+  const [row] = await db.values<[number | null]>(sql`
+    update ${publications} set ${assign(publications, changes)} where ${and(eq(publications.id, publicationId), condition)}
     returning ${publications.revision}`)
-  return row?.[0]
+  return row
 }
 
 export const maxAttempts = 10
@@ -110,11 +118,9 @@ export async function publishPending<Result>(
 
 /** Ends a pending publication with a conflict. @returns whether it could. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
-  const { id, state } = publications
-  const ended = await db.values(sql`
-    update ${publications} set ${assign(publications, { state: 'conflicted', conflict, ...decide(decision) })}
-    where ${and(eq(id, decision.publicationId), inArray(state, pendingStates))} returning ${id}`)
-  return ended.length > 0
+  const changes = { state: 'conflicted' as const, conflict, ...decide(decision) }
+  const isPending = inArray(publications.state, pendingStates)
+  return (await updatePublication(db, decision.publicationId, changes, isPending)) !== undefined
 }
 
 /**

@@ -5,8 +5,9 @@ import { createFit, type Claim, type ComparedPlan, type Misfit } from '../catalo
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { listOf, type Database } from './database.ts'
-import { readPages } from './pages.ts'
+import { readPages, tellRows } from './pages.ts'
 import {
+  isComplete,
   isCounted,
   isNotSuperseded,
   newestRevision,
@@ -43,14 +44,12 @@ export async function comparePublication(
   stageMerged: (plans: PlanAfter[], revision: number) => Promise<void> = async () => {},
 ): Promise<Comparison> {
   const isWanted = and(eq(publications.id, publicationId), isReady)
-  const [row] = await db.values<[base: number, newest: number, isKnown: number, isComplete: number]>(sql`
-    select ${publications.baseRevision}, ${newestRevision}, ${isBaseKnown}, ${publications.planCount} = (
-      select count(*) from ${planVersions} where ${isCounted(planVersions, publications)}
-    )
+  const [row] = await db.values<[base: number, newest: number, isKnown: number, isWhole: number]>(sql`
+    select ${publications.baseRevision}, ${newestRevision}, ${isBaseKnown}, ${isComplete()}
     from ${publications} where ${isWanted}`)
   if (row === undefined) return { kind: 'unavailable' }
-  const [baseRevision, newest, isKnown, isComplete] = row
-  if (!isComplete) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
+  const [baseRevision, newest, isKnown, isWhole] = row
+  if (!isWhole) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
   if (!isKnown) return { kind: 'conflict', misfit: { kind: 'restored' } }
   const same = { kind: 'fits', baseRevision, comparedRevision: newest } as const
   // Nothing was published since it was compared, at its proposal.
@@ -118,14 +117,15 @@ type ComparedRow = [
 ]
 
 /**
- * Reads plans of publications, what they were computed from, and what they are at a revision, in ascending order.
- * @param isWanted is about `publications` and `own`.
+ * Reads plans of publications, and what they were computed from, in ascending order.
+ * @param isWanted is about `publications` and `own`. @param revision also reads what the plans are at this revision.
  */
 export async function* readCompared(
   db: Database,
   isWanted: SQL | undefined,
-  revision: number,
+  revision?: number,
 ): AsyncGenerator<ComparedVersion[]> {
+  const now = revision === undefined ? sql`null` : selectVersionAt(sql`${revision}`)
   const pages = readPages(
     ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db.values<ComparedRow>(sql`
@@ -134,10 +134,11 @@ export async function* readCompared(
           iif(${isOvertaken}, ${current.document}, null), iif(${isOvertaken}, ${current.viewableIn}, null)
         from ${publications} cross join ${planVersions} as ${own} on ${isCounted(own, publications)}
         left join ${planVersions} as ${base} on ${base}.rowid = ${selectVersionAt(publications.baseRevision)}
-        left join ${planVersions} as ${current} on ${current}.rowid = ${selectVersionAt(sql`${revision}`)}
+        left join ${planVersions} as ${current} on ${current}.rowid = ${now}
         where ${isWanted} and (${publications.id}, ${own.planId}) > (${lastId}, ${lastPlanId})
         order by ${publications.id}, ${own.planId} limit ${limit}`),
     ([id, planId]): [number, number] => [id, planId],
+    { tell: tellRows(db, 'changes') },
   )
   for await (const page of pages) yield page.map(readComparedRow)
 }

@@ -6,7 +6,7 @@ import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { selectValues, type ColumnValues } from './column-values.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
-import { isCounted, newestRevision, type Version } from './plan-queries.ts'
+import { isComplete, isCounted, newestRevision, type Version } from './plan-queries.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
 export type NewPublication = Pick<
@@ -143,9 +143,7 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
     }
   }
   const incomplete = await db.values<[number]>(sql`
-    select ${publications.id} from ${publications} where ${publications.state} <> 'staging' and ${publications.planCount} <> (
-      select count(*) from ${planVersions} where ${isCounted(planVersions, publications)}
-    )`)
+    select ${publications.id} from ${publications} where ${publications.state} <> 'staging' and not ${isComplete()}`)
   for (const [id] of incomplete) changed.add(id)
   return [...changed].toSorted((a, b) => a - b)
 }
