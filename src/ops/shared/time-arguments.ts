@@ -115,7 +115,7 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
   )
 }
 
-/** Parses `--until`. A day is part of the time. @returns Unix seconds. */
+/** Parses `--until`. A day counts to its end. @returns Unix seconds. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
   return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }

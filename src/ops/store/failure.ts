@@ -1,15 +1,15 @@
-// How a store fails. What is repeated, and when, is in retry.ts.
+// How a store fails. retry.ts decides what to repeat.
 import { UserError } from '../shared/user-error.ts'
 
 /**
- * `busy`: the call did not run, and may later. `unknown`: it may have had its effect, or have it later. `exhausted`: the same, and
- * it would fail again. `refused`: it had no effect, and would be refused again.
+ * `busy`: the call did not run, and a repetition may run. `unknown`: the call may have had its effect, or may have it later.
+ * `exhausted`: like `unknown`, and a repetition would fail, too. `refused`: it had no effect, and a repetition would be refused.
  */
 export type FailureKind = 'busy' | 'unknown' | 'exhausted' | 'refused'
 
 export interface StoreFailure {
   kind: FailureKind
-  /** How long the store asks to wait. */
+  /** The wait that the store asks for. */
   retryAfterSeconds?: number | undefined
 }
 
@@ -69,7 +69,7 @@ export function findCloudflareError(error: unknown): CloudflareError | undefined
   return error instanceof Error ? findCloudflareError(error.cause) : undefined
 }
 
-/** Cloudflare's refusal as a mistake of the user: its message names the fix. */
+/** Throws a refusal of Cloudflare as a UserError. */
 export function refuse(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
 }

@@ -49,7 +49,7 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
   const { state, migration } = locate(target)
   const config = await readWranglerConfig(undefined)
   try {
-    // Two first starts at once create the same files.
+    // Two programs that start at the same time create the same files.
     const { db, kv, close } = await retry(() => openRuntime(config, resolve(state, 'v3')))
     try {
       return await work(db, { target, ...openBindings(db, kv), config: await readLocalVariables(config) })
@@ -72,11 +72,11 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
   }
 }
 
-/** Wrangler lists the migrations of every database in this table. */
+/** Wrangler's own list of applied migrations. */
 const listTable = `create table if not exists d1_migrations
   (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
 
-/** Wrangler would need seconds to start for this. @returns the names of the files that were missing. */
+/** Without wrangler, which takes seconds to start. @returns the names of the files that were missing. */
 async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
   const run = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
   await run(listTable)
@@ -90,7 +90,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       await run(`insert into d1_migrations (name) values ('${file}');\n${text}`)
       applied.push(file)
     } catch (error) {
-      // Another start of npm run dev was quicker.
+      // Another npm run dev applied it first.
       if ((await listApplied()).includes(file)) continue
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([

@@ -2,7 +2,7 @@
 import { describeCommand, type Target } from '../shared/target.ts'
 import { isUncertain } from './failure.ts'
 
-/** `unknown`: a change was sent, and its answer is not there yet, or lost. */
+/** `unknown`: a change was sent, and has no answer yet, or its answer is lost. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
 /** Each store has one. */
@@ -13,9 +13,8 @@ export interface OutcomeTracker {
 }
 
 /**
- * Makes a change by a statement that has an effect once.
- * @param attempt returns undefined when it had no effect. The store repeats its statement when an answer is lost, and answers that
- * repetition.
+ * Makes a change by a statement that has its effect at most once.
+ * @param attempt returns undefined when the statement had no effect: also when the store repeated it after a lost answer.
  * @param find finds what an earlier attempt made.
  * @returns undefined when nothing made the change.
  */
@@ -27,7 +26,7 @@ export async function makeTrackedChange<T>(
   const before = changes.outcome
   changes.outcome = 'unknown'
   const answer = await attempt().catch(async (error: unknown) => {
-    // A refused call has no effect, but an earlier one of the attempt may have made the change.
+    // The refused call had no effect, but an earlier call of this attempt may have made the change.
     if (!isUncertain(error)) {
       const found = await find().catch(() => error)
       if (found !== error) changes.outcome = found === undefined ? before : 'changed'
@@ -39,7 +38,7 @@ export async function makeTrackedChange<T>(
   return made
 }
 
-/** Makes a change outside the database. When it fails, it may have been made. */
+/** Makes a change outside the database. After a failure, it is unknown whether the change was made. */
 export async function makeOutsideChange(changes: OutcomeTracker, change: () => Promise<void>): Promise<void> {
   changes.outcome = 'unknown'
   await change()

@@ -1,12 +1,12 @@
-// Decides which call is repeated when a store fails, how often and when: for the local state and for Cloudflare's API. No call has
-// an effect twice: for the statements of src/db, see the request IDs and states in migrations/*.sql.
+// Repeats calls when a store fails, the local state or Cloudflare's API. No call has an effect twice: for the statements of src/db, see
+// the request IDs and states in migrations/*.sql.
 import { CloudflareError, findFailure } from './failure.ts'
 
 /** Attempts of a call whose outcome is unknown. */
 const maxAttempts = 4
-/** How long a busy store is waited for, in all. */
+/** Total wait for a busy store. */
 const maxBusyMs = 8000
-/** The same when the store says how long. Cloudflare's API counts its calls for five minutes. */
+/** Total wait when the store says how long to wait. Cloudflare's API counts calls in windows of five minutes. */
 const maxAskedMs = 330_000
 const maxDelayMs = 1000
 
@@ -16,11 +16,11 @@ export interface Pacing {
   /** From 0 up to 1. */
   random?: () => number
   delay?: (ms: number) => Promise<unknown>
-  /** Gets a line for people before a long wait. */
+  /** Receives a line for people before a long wait. */
   report?: (line: string) => void
 }
 
-/** Runs a call again until it is answered. @throws the last error. */
+/** Repeats a call until it succeeds or must not be repeated. @throws the last error. */
 export async function retry<T>(
   call: () => Promise<T>,
   { random = Math.random, delay = sleep, report = (line) => process.stderr.write(`${line}\n`) }: Pacing = {},
@@ -36,7 +36,7 @@ export async function retry<T>(
       if (failure?.kind !== 'busy' && failure?.kind !== 'unknown') throw lastError
       if (failure.kind === 'unknown' && ++unknowns === maxAttempts) throw lastError
       const { retryAfterSeconds } = failure
-      // Random, so that programs that wait for each other don't try again at the same time.
+      // Random, so that two programs don't repeat their calls at the same time again and again.
       const backoffMs = Math.min(maxDelayMs, 100 * 2 ** attempts++) * (0.5 + random() / 2)
       // Never 0, whatever the store asks.
       const delayMs = Math.max(backoffMs, (retryAfterSeconds ?? 0) * 1000)

@@ -4,7 +4,7 @@ import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readPieces } from './read-input.ts'
 
-/** Reads a file of SQL in pieces of whole statements: each ends with a line. @throws UserError when it can't be read. */
+/** Reads a file of SQL in pieces of whole statements: a statement ends at the end of a line. @throws UserError when it can't be read. */
 export async function* readStatements(file: string): AsyncGenerator<string> {
   let rest = ''
   for await (const text of readPieces(file, 'utf8')) {
@@ -22,8 +22,8 @@ export type TemporaryDatabase = Awaited<ReturnType<typeof openTemporaryDatabase>
 const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type', 'json_valid', 'length', 'lower'])
 
 /**
- * Runs statements that may only create tables and indexes, and insert rows: others could write files (ATTACH, VACUUM INTO), never
- * end, or run later. SQLite keeps the database in memory, and beyond its cache in a file without a name.
+ * Runs statements that create tables and indexes, and insert rows. Refuses all others: they could write files (ATTACH, VACUUM INTO),
+ * never end, or run later. SQLite keeps the database in memory, and what exceeds its cache in a file without a name.
  * @param statements pieces of whole statements.
  * @param complaint begins the message when SQLite refuses one, or a query.
  * @throws UserError when SQLite refuses one.

@@ -11,9 +11,9 @@ export interface CachedKey {
 }
 
 export interface Store {
-  /** Where this store is. Messages use it for commands to paste. */
+  /** Messages name commands for this target. */
   target: Target
-  /** Repeats each statement when the store fails: none has an effect twice. */
+  /** Repeats statements when the store fails. No statement has its effect twice. */
   db: OperatorDatabase
   changes: OutcomeTracker
   /** Lists the keys of the KV cache that start with `prefix`. */

@@ -1,4 +1,4 @@
-// Errors of the operating system, in words: causes on the user's machine, which must not look like a bug.
+// Errors of the user's machine, in words, so that they don't look like a bug.
 import { getSystemErrorMessage } from 'node:util'
 import { readPath } from '../../json.ts'
 
@@ -8,7 +8,7 @@ export function findReason(error: unknown): string | undefined {
   return typeof number === 'number' && typeof call === 'string' ? getSystemErrorMessage(number) : undefined
 }
 
-/** Node uses a proxy, and a certificate authority of one's own, only when it is told to. Wrangler uses the proxy by itself. */
+/** Node needs a variable to use a proxy, or a private certificate authority. Wrangler needs none for the proxy. */
 export function findNetworkHint(error: unknown): string {
   if (/CERT|LEAF_SIGNATURE/.test(String(readPath(error, 'cause', 'code')))) {
     return ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS to the file of your authority, in PEM.'

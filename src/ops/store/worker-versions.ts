@@ -32,7 +32,7 @@ export function listLiveVersions(call: CloudflareCall, worker: string): Promise<
   })
 }
 
-/** @returns the ID of the version that was uploaded last, whether it is live or not; undefined while there is no Worker. */
+/** @returns the ID of the version that was uploaded last, live or not; undefined while there is no Worker. */
 export async function findLatestVersion(call: CloudflareCall, worker: string): Promise<string | undefined> {
   const list = async () => readList(await call('GET', `/workers/scripts/${worker}/versions`), 'items')
   const id = readPath(await unlessNoWorker(list), 0, 'id')

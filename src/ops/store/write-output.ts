@@ -17,7 +17,7 @@ export async function checkFileIsNew(file: string): Promise<void> {
 }
 
 /**
- * Replaces a file completely, or leaves it as it is: also that of a link. Anything else, such as /dev/stdout, is written to.
+ * Replaces a file, also the target of a link, completely or not at all. Writes to anything else, such as /dev/stdout.
  * @param file a path, relative to the folder in which the user typed `npm run`.
  * @param content its errors are thrown as they are.
  * @param mode by default, that of the existing file.

@@ -318,7 +318,7 @@ describe('doctor', () => {
     const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
     await recordKeyChange(openOperatorDatabase(bindings().DB), rotation, 'keys-rotate', kid)
     const { code, stdout, stderr } = await runRemote('doctor')
-    const names = 'migrations database catalog publications record cache keys'.split(' ')
+    const names = 'migrations database catalog publications record cache keys plans'.split(' ')
     expect({ code, stderr, checks: stdout.split('\n').map((line) => line.split(':')[0]) }).toEqual({
       code: 0,
       stderr: '',

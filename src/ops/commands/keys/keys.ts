@@ -17,11 +17,11 @@ import type { Output, Run } from '../frame/run.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
-const refusal = 'Tokens that it signed will be refused.'
+const refusal = 'Its tokens will be refused.'
 
 export const keys = {
   rotate: verb({
-    help: 'let a new key sign, with --remote in two minutes; earlier keys still verify, so that live tokens stay valid',
+    help: 'add a key that signs tokens, with --remote from two minutes later; tokens of earlier keys stay valid',
     example: 'keys rotate',
     changes: 'at-once',
     json,
@@ -40,10 +40,10 @@ export const keys = {
   }),
 
   drop: verb({
-    help: `delete a key whose successor has signed for ${staleIfErrorHours} hours: tokens that it signed are refused from then on`,
+    help: `delete a key whose successor has signed for ${staleIfErrorHours} hours: its tokens are refused from then on`,
     example: 'keys drop KID',
     args: { kid: {} },
-    flags: { leaked: { help: 'delete any key at once, and let a new key sign at once' } },
+    flags: { leaked: { help: 'delete any key at once; a new key signs at once' } },
     changes: 'at-once',
     asks: true,
     json,
@@ -68,20 +68,20 @@ export const keys = {
       const { live } = await (await run.openSecrets(run.target)).list()
       if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
       const isRecorded = await recordMissing(store, attribution, 'keys-rotate', kid)
-      const note = isRecorded ? `Recorded the key ${kid}.` : `The record has the key ${kid}; nothing changed.`
+      const note = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
       return { ...(await describeKeysAfterChange(store, run)), note }
     },
   }),
 }
 
-/** Of a key that is not in use, an earlier run may not have recorded the drop. */
+/** Drops a key that leaked. If it is no longer in use, records the drop, which an earlier run may not have done. */
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
   if (await isInUse(secrets, store, kid)) {
     await run.confirm(`The key ${kid} will be deleted. ${refusal} A new key will sign at once.`)
     const next = await replaceLeakedKey(secrets, store, kid)
-    // Before the record: a database that hangs takes minutes.
+    // Printed before the record is written: a database that hangs takes minutes.
     run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
     await recordReplacedKey(store, attribution, { kid, next })
     return describeKeysAfterChange(store, run)
@@ -89,7 +89,9 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of ${kid} will be recorded.`)
   const isRecorded = await recordMissing(store, attribution, 'keys-drop', kid)
-  const note = isRecorded ? 'Only its drop was recorded.' : 'The record has its drop; nothing changed.'
+  const note = isRecorded
+    ? `Recorded the drop of ${kid}.`
+    : `The record already has the drop of ${kid}; nothing changed.`
   return { ...(await describeKeysAfterChange(store, run)), note }
 }
 

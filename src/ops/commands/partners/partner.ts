@@ -261,6 +261,13 @@ export const partner = {
   }),
 }
 
+/** What a partner was when a change changed nothing. */
+const unchanged: Partial<Record<PartnerRequest['kind'], string>> = {
+  suspend: 'was already suspended',
+  resume: 'was not suspended',
+  end: 'had already ended',
+}
+
 /** Makes a change without a new secret. */
 async function changeAndReport(
   run: ChangeRun,
@@ -273,10 +280,11 @@ async function changeAndReport(
   const wayBack = findWayBack(request.kind, before, after)
   const said = [
     ...(difference === '' ? [] : [`${after.shortName}: ${difference}.`]),
-    `Every data center knows it within ${freshness}.`,
+    `It takes effect everywhere within ${freshness}.`,
     ...(wayBack ? [`To take it back: ${describeCommand(run.target, 'partner', ...wayBack)}`] : []),
   ]
-  const note = after.id === before.id ? 'It was so before: nothing was recorded.' : said.join(' ')
+  const already = `${after.shortName} ${unchanged[request.kind] ?? 'already has these values'}; nothing changed.`
+  const note = after.id === before.id ? already : said.join(' ')
   return { output: { ...describePartner(after), note }, after }
 }
 

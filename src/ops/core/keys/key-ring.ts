@@ -1,5 +1,5 @@
-// The keys that sign access tokens, as operators work with them. Cloudflare never returns the value of a secret, so everything
-// about a key is in the name of its secret: from when it signs. Each key verifies as long as it is there.
+// The keys that sign access tokens. Cloudflare never returns the value of a secret, so the name of the secret says from when its key
+// signs. Every key verifies tokens until it is dropped.
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
@@ -20,13 +20,13 @@ export type { KeyEntry }
 export interface Key {
   /** The Unix second from which it signs. */
   kid: string
-  /** The time of `next` has not come. */
+  /** `next` signs later. */
   use: 'signs' | 'verifies' | 'next'
 }
 
 type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 
-/** Every location knows a new secret within a minute, and clocks differ by less than another one. */
+/** Every location knows a new secret within a minute, and clocks differ by less than a minute. */
 const spreadSeconds = 120
 
 /** @param names of secrets. @returns the keys among the secrets, the newest first. */
@@ -50,7 +50,7 @@ export function findFreeKid(names: readonly string[], fromSeconds: number): stri
   return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
 }
 
-/** Adds a key, and records it. It signs in two minutes; a local one, and the first one, at once. */
+/** Adds a key, and records it. It signs two minutes later; a local key, and the first key, sign at once. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
@@ -73,7 +73,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
     const rotate = describeCommand(target, 'keys', 'rotate')
     throw new UserError([`The key ${kid} is the newest.`, `Rotate first: ${rotate}`, leaked])
   }
-  // KV keeps the copies of partners that a key sealed for as long.
+  // For this long, KV keeps the copies of partners that the key sealed.
   const untilSeconds = Number(successor) + staleIfErrorHours * 3600
   if (nowSeconds >= untilSeconds) return
   const until = formatIsoTime(untilSeconds)
@@ -92,7 +92,7 @@ export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attri
   return changeRecorded(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/** Keys are outside the database. The entry comes before the change, so that nothing changes unrecorded. */
+/** Keys are outside the database. The entry is written before the change, so that no change is missing in the record. */
 async function changeRecorded(
   store: Store,
   attribution: Attribution,
@@ -125,7 +125,7 @@ export async function recordMissing(
   kid: string,
 ): Promise<boolean> {
   const last = (await selectKeyEntries(store.db)).find((entry) => entry.kid === kid)
-  // A dropped key that came back is no new one.
+  // A dropped key that is in use again is not a new key.
   if (last !== undefined && (last.kind === kind || kind === 'keys-rotate')) return false
   await recordKey(store, attribution, kind, kid)
   return true

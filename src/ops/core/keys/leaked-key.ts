@@ -1,4 +1,4 @@
-// A signing key that leaked must go at once, also while D1 fails. So it goes first, and the record follows.
+// A signing key that leaked must be dropped at once, also while D1 fails: the drop comes before its entry in the record.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { findCause } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
@@ -10,8 +10,8 @@ import type { Attribution } from '../record/attribution.ts'
 import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
- * @returns whether a key that leaked is in use. If not, it was dropped before.
- * @throws UserError when the ID is none, or Cloudflare would refuse the change.
+ * @returns whether the key is in use. If not, it was dropped before.
+ * @throws UserError when the ID is not that of a key, or Cloudflare would refuse the change.
  */
 export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
   if (parseKeyName(formatKeyName(kid)) === undefined) throw makeUnknownKeyError(kid, target)
@@ -21,7 +21,7 @@ export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: st
 }
 
 /**
- * Deletes a key that leaked. In its place, a new key signs at once.
+ * Replaces a key that leaked by a new key, which signs at once.
  * @returns the ID of the new key.
  */
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
@@ -41,7 +41,7 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
 
 /**
  * Records the drop of a key, and the key that replaced it.
- * @throws UserError that names the commands that do it later.
+ * @throws UserError that names the commands that record both later.
  */
 export async function recordReplacedKey(
   store: Store,

@@ -1,4 +1,4 @@
-// Changes of partners and of their secrets: each is a row of the record, and then a mark in the place of KV's copy.
+// Changes of partners and of their secrets. Each change adds a row to the record, and then replaces KV's copy by a mark.
 import {
   insertPartnerChange,
   type MadeChange,
@@ -30,10 +30,10 @@ export interface Operator {
 
 export type PartnerRequest =
   | { kind: 'suspend' | 'resume' | 'end' | 'end-tokens' }
-  /** `seenId` is that of the partner that the operator was asked about: a later change refuses this one. */
+  /** `seenId`: the ID of the row that the operator saw. If there is a newer row, the change is refused. */
   | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
-/** Secrets that were replaced. Nothing else has the new one. */
+/** The only copy of a new secret, and what became of earlier secrets. */
 export interface ReplacedSecrets {
   before: Partner
   made: Credentials
@@ -43,11 +43,11 @@ export interface ReplacedSecrets {
 }
 
 /**
- * Changes a partner, and puts a mark in the place of KV's copy. When there is nothing to change, an earlier run may have stopped
- * before that: only a copy from after the newest change stays.
+ * Changes a partner, and replaces KV's copy by a mark. When there is nothing to change, an earlier run may have stopped before the
+ * mark: only a copy from after the newest change stays.
  *
  * - `end-tokens`: every token that was issued until now ends.
- * - `end` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
+ * - `end` is for good: secrets and contact are deleted; the short name stays taken, and the record keeps all changes.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
  * @throws UserError when a value is not valid, there is no such partner, it has ended, or somebody else changes it at the same time.
@@ -64,18 +64,18 @@ export async function changePartner(
     kind: request.kind,
     change: (found) => makeRequestedChange(store, found, request, attribution),
   })
-  // The schedule does it when this fails.
+  // If this fails, the schedule deletes them.
   await deleteLeftovers(store.db).catch(() => {})
   return before
 }
 
 /**
- * Makes a new secret, and puts a mark in the place of KV's copy. The secret is shown after the mark is written: a command that stops
- * before that is run again.
+ * Makes a new secret, and replaces KV's copy by a mark. The secret is shown after the mark is written, so that a command that was
+ * stopped before the mark is run again.
  *
- * - `rotate`: the old one works for another `graceSeconds`.
- * - `replace-all`: every other one ends.
- * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
+ * - `rotate`: the old secret works for another `graceSeconds`.
+ * - `replace-all`: every other secret ends.
+ * - `replace-newest`: the newest secret was lost; the older secret ends when it would have ended anyway.
  * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
  * @param name the short name or the client ID.
  * @throws UserError when there is no such partner, it has ended, its secrets don't fit, or somebody else changes it at the same time.

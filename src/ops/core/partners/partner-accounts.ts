@@ -35,7 +35,7 @@ export interface PartnerFields {
   contact?: string | null
 }
 
-/** A secret is replaced once a year, also when nobody knows of a leak. */
+/** A secret should be replaced once a year, even without a known leak. */
 const maxSecretAgeMs = 365 * 86_400_000
 const maxLineLength = 200
 
@@ -68,7 +68,7 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
 }
 
 /**
- * Checks the contact as well, but does not store it: `setContact` does, once the secret was shown.
+ * Also checks the contact. The caller stores it with `storeContact`, after it has shown the secret.
  * @throws UserError when the new partner is not valid, or its short name is taken.
  */
 export async function createPartner(
@@ -91,7 +91,7 @@ export async function createPartner(
   return { shortName, country, clientId, clientSecret }
 }
 
-/** How to reach a partner is in no record. */
+/** The record never has a contact. */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }
@@ -110,7 +110,7 @@ export function findFieldProblems({ name, country, contact = null }: PartnerFiel
   ]
 }
 
-/** @param assignments such as `country=UG`. @throws UserError that names what is no field, or no value of one. */
+/** @param assignments such as `country=UG`. @throws UserError that names each unknown field and each wrong value. */
 export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
   const pairs = assignments.map((text) => /^(name|country|contact)=(.*)$/s.exec(text)?.slice(1) ?? [text])
   throwProblems(

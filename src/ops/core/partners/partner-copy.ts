@@ -1,5 +1,4 @@
-// KV's copy of a partner, or the mark in its place. It decides access only while D1 fails. The Worker also reads it after a
-// response, to save a write.
+// KV's copy of a partner, and the mark that replaces it. Both decide access only while D1 fails.
 import { abbreviate } from '../../../abbreviate.ts'
 import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
@@ -12,7 +11,7 @@ import { describeCommand, outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { findPartner } from './partner-accounts.ts'
 
-/** Receives a line for the user about a change that was not made completely. */
+/** Receives a line for the user. */
 export type PrintWarning = (warning: string) => void
 
 /** The fields of a record entry that say when access ended. */
@@ -30,21 +29,21 @@ export interface CopiedChange<Made extends Recorded> {
   /** The short name or the client ID, as it was typed. */
   name: string
   kind: PartnerEntry['kind']
-  /** @returns the entries after the change, the same ones when there was nothing to change, and what else it made. */
+  /** @returns the entries after the change (the same entries if nothing changed), and what else the change made. */
   change: (found: RecordedPartner) => Promise<Made>
 }
 
-/** How a change ends. `refused`: it had no effect. `unanswered`: the database fails, and it may have had one. */
+/** How a change ends. `refused`: it had no effect. `unanswered`: the database fails, and the change may have been made. */
 type Ending<Made> =
   | { kind: 'made'; before: RecordedPartner; made: Made }
   | { kind: 'refused' | 'unanswered'; error: unknown }
 
-/** A change must reach KV soon, although Cloudflare's API waits for minutes for a database that hangs. */
+/** Cloudflare's API waits for minutes for a database that hangs. A mark must be written sooner. */
 const patienceMs = 5000
 
-/** The kinds of changes, beside a suspension, after which something stops working that worked before. */
+/** The kinds of changes, beside a suspension, that end secrets or tokens at once. */
 const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
-/** These make a secret, which their repetition would end. */
+/** The kinds of changes that make a secret. If the command is repeated, that secret ends. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
 /** A move, or a rotation with a grace period, ends no access at once. */
@@ -53,8 +52,8 @@ function endsAccess(kind: string): boolean {
 }
 
 /**
- * Makes a change of a partner, and then puts a mark in the place of KV's copy, so that the copy does not outlive the change. When
- * the database fails, or does not answer for some seconds, a change that ends access marks the partner without it.
+ * Changes a partner, and then replaces KV's copy by a mark, so that the copy is not used after the change. When the database fails, or
+ * does not answer for five seconds, a change that ends access writes the mark without the database.
  * @returns the partner before the change, and what was made. A mark that can't be written is only a warning.
  */
 export async function changeWithCopy<Made extends Recorded>(
@@ -85,9 +84,9 @@ export async function changeWithCopy<Made extends Recorded>(
       const { before, made } = ending
       const recorded = { partner: before.partner, entries: made.entries }
       const isChanged = made.entries.length !== before.entries.length
-      // Somebody who stops the command now has not seen the secret, and runs it again.
+      // Whoever stops the command here has not seen the secret, and runs the command again.
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
-      // Also after an early mark: an isolate may have replaced it by a copy from before the change.
+      // Also after an early mark: an isolate may have replaced that mark by a copy from before the change.
       if (isChanged || !(await hasNewestCopy(store, recorded))) {
         await markRecorded(store, warn, recorded, kind)
       }
@@ -115,7 +114,7 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
   return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
 }
 
-/** Whether KV has a copy from after the newest change: isolates would not write it again for up to an hour. */
+/** Whether KV has a copy from after the newest change. If a mark replaced it, isolates would write it again only within an hour. */
 async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
   const key = getPartnerKey(partner.clientId)
   const copy = (await listKeys(key).catch(() => [])).find((entry) => entry.name === key)
@@ -124,8 +123,8 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
 }
 
 /**
- * A mark keeps access ended that an earlier change ended, too: what is in memory of isolates may be from before that. Another
- * command may have made a change meanwhile, whose mark this one replaced: then it writes the mark again.
+ * Writes the mark of a change. If another command changed the partner at the same time, this mark may have replaced the mark of that
+ * change: then writes a mark of the newest change.
  */
 async function markRecorded(
   store: Store,
@@ -155,7 +154,7 @@ async function markRecorded(
   } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, kind)
 }
 
-/** The change was refused after its mark was written: the record says when access ended. */
+/** After a refused change, replaces its early mark by a mark with the time from the record. */
 async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Promise<void> {
   try {
     await writeRecordedMark(store, await findRecordedPartner(store, name))
@@ -164,20 +163,20 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
   }
 }
 
-/** Marks when access last ended, by the record. A suspension that was lifted does not count. */
+/** Marks when access last ended by the record, also by earlier changes. A suspension that was lifted does not count. */
 function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
   const endedAt = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
   return writeMark(store, partner, Math.max(...endedAt.map(toEndMs)))
 }
 
-/** @returns the end of a second of D1's clock, which has no fractions, in Unix milliseconds; 0 for none. */
+/** @returns the end of a second of D1's clock, which has whole seconds, in Unix milliseconds; 0 for none. */
 function toEndMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 
 /**
- * Also when access never ended: without an entry, no later command could end it while the database fails.
+ * Written even if access never ended: without an entry in KV, no later command could end access while the database fails.
  * @param endedAtMs Unix milliseconds; 0 for never.
  */
 async function writeMark(
@@ -189,19 +188,19 @@ async function writeMark(
   await store.putKeys([getPartnerKey(clientId)], mark, staleIfErrorHours * 3600)
 }
 
-/** @param partner undefined when the database did not answer which partner has the name. @returns a sentence about the mark. */
+/** @param partner undefined when the database did not say which partner has the name. @returns a sentence about the mark. */
 async function markInOutage(store: Store, name: string, partner: Partner | undefined): Promise<string> {
   const marked = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
   store.changes.isMarked = marked.length > 0
   for (const one of marked) await writeMark(store, one, endedAtMs)
-  const effect = 'while the database fails, it gets no token and no list after about three minutes.'
+  const effect = 'while the database fails, it gets no token and no list, from about three minutes later.'
   return marked.length > 0
     ? `${name} is marked in the cache: ${effect}`
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`
 }
 
-/** While the database fails, the metadata of an entry names its partner. */
+/** The metadata of an entry has the short name, so the database is not needed. */
 async function findInCache({ listKeys }: Store, name: string): Promise<Pick<Partner, 'clientId' | 'shortName'>[]> {
   const stored = await listKeys(partnerKeyPrefix)
   return stored.flatMap(({ name: key, metadata }) => {

@@ -14,7 +14,7 @@ export interface Usage {
 }
 
 /**
- * Counts the requests that were recognized as the partner's, the latest first. A refused token request belongs to nobody.
+ * Counts the requests that were recognized as the partner's, the latest first. A refused token request is counted for no partner.
  * @throws UserError when there is no such partner.
  */
 export async function readPartnerUsage(

@@ -9,10 +9,10 @@ import type { Store } from '../../store/store.ts'
 import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
 import { findSecrets, type FoundSecret } from '../../shared/secret-forms.ts'
 
-/** A token is what it says of itself: its signature is not checked. */
+/** The claims of a token. Its signature is not checked. */
 export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
   clientId: string
-  /** Of the partner; undefined when it has no valid one. */
+  /** Of the partner; undefined when the claim is not a valid short name. */
   shortName: string | undefined
   expiresAt: number
 }
@@ -20,7 +20,7 @@ export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
 export type Leak = Omit<FoundSecret, 'kind'> &
   ({ kind: 'token'; claims: TokenClaims } | { kind: 'signing-key' | 'secret' | 'key-name' })
 
-/** Whose a secret or a token is. */
+/** The owner of a secret or a token. */
 export interface Owned extends LiveSecret {
   partner: Partner
   /** `accepted`, or why it is refused. */
@@ -36,7 +36,7 @@ export interface Leaks {
   lines: Record<'cut-secret' | 'possible-key', number[]>
 }
 
-/** Finds what may be of this service in a text. Of the tokens of a client, takes the last one. */
+/** Finds secrets, tokens and keys that may belong to this service. Of each client, only the newest token counts. */
 export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
   const lines: Leaks['lines'] = { 'cut-secret': [], 'possible-key': [] }
@@ -66,11 +66,11 @@ function readToken(payload: string): TokenClaims | undefined {
   return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
 }
 
-/** Anybody can make a token with a time that no date has. */
+/** Anybody can make a token with a time that is not a date. */
 const isUnixSeconds = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11
 
-/** The rows of the database that tell whose a secret or a token is. */
+/** The rows of the database that name the owner of a secret or a token. */
 export interface Owners {
   partners: readonly Partner[]
   secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
@@ -82,7 +82,7 @@ export async function readOwners({ db, config }: Store): Promise<Owners> {
   return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
 }
 
-/** Costs a derivation for each live secret. @returns undefined when the secret is no live one. */
+/** Costs a derivation for each live secret. @returns undefined when the secret is not live. */
 export async function findSecretOwner(
   clientSecret: string,
   { partners, secrets, iterations }: Owners,
@@ -105,7 +105,7 @@ export function findTokenOwner(
   const partner = partners.find((one) => one.clientId === clientId)
   if (partner === undefined) return undefined
   const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
-  const isAccepted = partner.suspendedAt === null && 'accepted, if a key of now signed it'
+  const isAccepted = partner.suspendedAt === null && 'accepted, if a current key signed it'
   const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || isAccepted || describeAccess(partner)
   return { partner, createdAt, expiresAt, state }
 }

@@ -24,7 +24,7 @@ const secretNames = {
  */
 export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
-    // The name of a key is no secret, and a note may say how secrets begin.
+    // The name of a key is not secret, and a note may say how secrets begin.
     if (kind === 'key-name' || kind === 'cut-secret') continue
     throw new UserError(
       `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,
@@ -42,7 +42,7 @@ export function checkAttribution({ actor, command, note }: Partial<Attribution> 
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
   if (actor.toLowerCase() === 'schedule') {
-    throw new UserError('The name schedule is that of the Worker, which publishes at a time: choose another.')
+    throw new UserError('The record uses the name schedule for the Worker: choose another.')
   }
   throwProblems([findLineProblem('actor', actor, maxActor), note ? findLineProblem('note', note, maxNote) : undefined])
   const cut = command.length > maxCommand ? `${command.slice(0, maxCommand - 1)}…` : command

@@ -45,7 +45,7 @@ test('keys drop asks first, and says what the effect is', async () => {
     [[earlier], ''],
     [[signing, '--leaked'], ' A new key will sign at once.'],
   ] as const) {
-    const question = `[staging] The key ${args[0]} will be deleted. Tokens that it signed will be refused.${effect} There`
+    const question = `[staging] The key ${args[0]} will be deleted. Its tokens will be refused.${effect} There`
     const { code, stderr } = await keys(['drop', ...args, ...remote], secrets)
     const start = stderr.slice(0, question.length)
     expect({ code, start, keys: secrets.values.size }).toEqual({ code: 2, start: question, keys: 3 })
@@ -101,8 +101,8 @@ describe('a leaked key', () => {
     expect(await drop(secrets)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('D1 is down') })
     repairD1()
     for (const [dropped, added] of [
-      ['Only its drop was recorded.', 'Recorded the key'],
-      ['nothing changed.', 'The record has the key'],
+      ['Recorded the drop of', 'Recorded the key'],
+      ['nothing changed.', 'The record already has the key'],
     ] as const) {
       expect(await drop(secrets)).toMatchObject({ code: 0, stderr: expect.stringContaining(dropped) })
       expect(await record(secrets, made)).toMatchObject({ code: 0, stderr: expect.stringContaining(added) })

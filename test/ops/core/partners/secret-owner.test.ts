@@ -65,7 +65,7 @@ test('a token names its partner, and why it is refused', async () => {
     return issueAccessToken(all, key)
   }
   const token = await issue()
-  const accepted = { shortName: 'acme', hasExpiry: true, state: 'accepted, if a key of now signed it' }
+  const accepted = { shortName: 'acme', hasExpiry: true, state: 'accepted, if a current key signed it' }
   expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual(accepted)
   expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual(accepted)
   expect(await identify(await issue({ exp: nowSeconds }))).toEqual({ ...accepted, state: 'refused: expired' })
