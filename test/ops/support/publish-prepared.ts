@@ -20,7 +20,6 @@ export interface PublicationRequest {
 }
 
 export interface PlanResult {
-  before: CatalogPlan
   plan: CatalogPlan
   publication: publications.Publication | undefined
 }
@@ -31,9 +30,9 @@ export function publishChange(store: Store, prepared: PreparedChange, { attribut
 
 async function publishPlan(store: Store, prepared: PreparedPlan, request: PublicationRequest): Promise<PlanResult> {
   const publication = await publishChange(store, prepared, request)
-  const { before, plan } = prepared
+  const { plan } = prepared
   const now = publication?.state === 'published' ? await selectCatalogPlan(store.db, String(plan.id)) : undefined
-  return { before, plan: now?.plan ?? plan, publication }
+  return { plan: now?.plan ?? plan, publication }
 }
 
 export async function setViewable(

@@ -19,7 +19,7 @@ import {
   type ForecastRow,
 } from '../../core/publications/publication-log.ts'
 import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
-import { listDoubts, type PreparedChange } from '../../core/publications/proposal.ts'
+import { listDoubts } from '../../core/publications/proposal.ts'
 import {
   approvePublication,
   checkApprovable,
@@ -34,27 +34,15 @@ import { readInput } from '../../store/read-input.ts'
 import type { Store } from '../../store/store.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { describePlace } from '../../shared/target.ts'
-import { nothingChanged, UserError } from '../../shared/user-error.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
-import {
-  describeApproval,
-  describeTime,
-  describeWayBack,
-  formatDifference,
-  listParts,
-  printPublication,
-  publicationToJson,
-  rowToJson,
-} from './publication-output.ts'
-import { checkReview, overtaken, publishShown, reviewFlag, writeReview } from './publish-shown.ts'
+import { describeTime, describeWayBack, formatDifference, listParts, rowToJson } from './publication-output.ts'
+import { changeJson, overtaken, previewFlags, publishChange, writeReview } from './publish-change.ts'
 import { forceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
-const dryRun = { help: 'show what would change for partners, and change nothing' } as const
-
 const fileFlags = {
-  dryRun,
-  review: reviewFlag,
+  ...previewFlags,
   overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
 } as const
 
@@ -74,11 +62,7 @@ function parseNumber(text: string): number {
 const number = { number: { parse: parseNumber } } as const
 
 /** Shared by verbs that compute a change from the record. */
-const recordVerb = {
-  args: number,
-  changes: 'publication',
-  json: 'an object: how each plan changes, and the publication',
-} as const
+const recordVerb = { args: number, changes: 'publication', json: changeJson } as const
 
 const decisionVerb = { args: number, changes: 'at-once', json: 'the publication as an object' } as const
 
@@ -92,7 +76,6 @@ export const catalog = {
       prune: { help: 'remove the plans that are not in the file' },
     },
     async run(input, run) {
-      await checkReview(input)
       const { prune: isPruning, overwrite: isOverwriting } = input
       const file = readCatalog(await readFile(input, run))
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
@@ -105,7 +88,6 @@ export const catalog = {
     example: 'catalog update performance.xlsx --dry-run',
     flags: fileFlags,
     async run(input, run) {
-      await checkReview(input)
       const file = readUpdate(await readFile(input, run))
       return publishFile(await prepareUpdate(run.store, file, { isOverwriting: input.overwrite }), input, run)
     },
@@ -142,14 +124,17 @@ export const catalog = {
     help: 'show a publication, and what it changes for partners',
     example: 'catalog show 12',
     args: number,
-    flags: { plan: { value: '<id>', help: 'show every change of this plan, one field a line' }, review: reviewFlag },
+    flags: {
+      plan: { value: '<id>', help: 'show every change of this plan, one field a line' },
+      review: previewFlags.review,
+    },
     json: 'an object, with each plan before and after',
     async run({ number: id, plan, json, review }, { store, warn, report }) {
-      await checkReview({ review })
+      if (review !== undefined) await checkFileIsNew(review)
       const { row, changes } = await readPublication(store, id)
       // The approver reads what the author was warned of.
       const doubts = await listWarnings(store, row, changes)
-      await writeReview({ review }, { changes, ...doubts }, { report })
+      await writeReview(review, { changes, ...doubts }, { report })
       if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
       const { warnings: _warnings, ...listed } = rowToJson(row)
       const details = Object.entries(listed).filter(([, value]) => value !== null)
@@ -168,17 +153,15 @@ export const catalog = {
     help: 'take a publication back, unless later ones changed the same fields',
     example: 'catalog undo 12',
     flags: {
-      dryRun,
-      review: reviewFlag,
+      ...previewFlags,
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
       exceptChanged: { help: 'leave the plans with a field that was changed later, and name them' },
     },
-    async run({ number: id, plan: plans, exceptChanged, at, dryRun: isDryRun, review }, run) {
-      await checkReview({ review })
+    async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
       const nameEffect = (changes: readonly PlanChange[]) =>
         `${countPlans(changes.length)} will be as before publication ${id}.`
-      return publishDifference({ ...prepared, dueAt: at }, run, { nameEffect, isDryRun, review })
+      return publishChange({ ...prepared, dueAt: at }, run, { nameEffect, dryRun, review })
     },
   }),
 
@@ -187,18 +170,16 @@ export const catalog = {
     help: 'republish a conflicted, cancelled or waiting publication, overwriting later changes',
     example: 'catalog redo 12',
     flags: {
-      dryRun,
-      review: reviewFlag,
+      ...previewFlags,
       exceptChanged: { help: 'leave the plans with a field that others changed, and name them' },
     },
-    async run({ number: id, exceptChanged, at, dryRun: isDryRun, review }, run) {
-      await checkReview({ review })
+    async run({ number: id, exceptChanged, at, dryRun, review }, run) {
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
       const isCancelled = redone.state === 'cancelled'
       const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
       const name = `Publication ${id} by ${redone.actor}${approved}`
       const nameEffect = () => `${name} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const output = await publishDifference(prepared, run, { nameEffect, isDryRun, review })
+      const output = await publishChange(prepared, run, { nameEffect, dryRun, review })
       const made = output.data.publication
       if (made === null || isCancelled) return output
       const ahead = await endRedone(run.store, id, made, run.attribution)
@@ -212,10 +193,10 @@ export const catalog = {
     ...decisionVerb,
     help: 'let a publication of another operator be published',
     example: 'catalog approve 12',
-    flags: { review: reviewFlag },
+    flags: { review: previewFlags.review },
     asks: true,
     async run({ number: id, review }, run) {
-      await checkReview({ review })
+      if (review !== undefined) await checkFileIsNew(review)
       for (;;) {
         const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
         await checkApprovable(run.store, row, run.attribution.actor)
@@ -224,7 +205,7 @@ export const catalog = {
           redoneActor === undefined ? [] : [`It makes publication ${row.redoneId} by ${redoneActor} again.`]
         run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
         const doubts = await listWarnings(run.store, row, changes)
-        await writeReview({ review }, { changes, ...doubts }, run)
+        await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
         const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
         const published = `be published ${describeTime(dueAt)}`
@@ -271,11 +252,11 @@ function countKinds(changes: readonly PlanChange[]) {
   return { added, changed: changes.length - added - removed, removed }
 }
 
-async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at, review }: FileInput, run: ChangeRun) {
+async function publishFile(prepared: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = prepared
   const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
-  const published = await publishDifference({ ...prepared, dueAt: at }, run, {
-    isDryRun,
+  const published = await publishChange({ ...prepared, dueAt: at }, run, {
+    dryRun,
     review,
     nameEffect: (changes) => {
       const { changed, removed } = countKinds(changes)
@@ -288,37 +269,6 @@ async function publishFile(prepared: CatalogImport, { dryRun: isDryRun, at, revi
   })
   const counts = countKinds(published.changes)
   return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
-}
-
-interface Difference {
-  isDryRun: boolean
-  review: string | undefined
-  nameEffect: (changes: readonly PlanChange[]) => string | undefined
-  /** Lines after the difference. */
-  describeRest?: (changes: readonly PlanChange[]) => string[]
-}
-
-/** Shows the difference that a change makes, asks, and publishes it. */
-async function publishDifference(
-  prepared: PreparedChange,
-  run: ChangeRun,
-  { isDryRun, review, nameEffect, describeRest = () => [] }: Difference,
-) {
-  const describe = (changes: readonly PlanChange[]) => [...formatDifference(changes), ...describeRest(changes)]
-  const { proposal, publication } = await publishShown(prepared, run, { describe, nameEffect, review }, isDryRun)
-  const { changes, notes } = proposal
-  if (changes.length === 0) {
-    // Nothing was shown of it.
-    run.warn(...notes.map((note) => `Note: ${note}`))
-    run.report(...describe(changes), nothingChanged)
-  } else if (isDryRun) run.report(describeDryRun(proposal, run))
-  else printPublication(run, publication)
-  const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
-  return { data, changes, text: '' }
-}
-
-function describeDryRun({ dueAt }: PreparedChange, { store }: ChangeRun): string {
-  return `A dry run: nothing was changed. It would be published ${describeTime(dueAt)}${describeApproval(store)}.`
 }
 
 /** @param pending the publication before. */

@@ -1,8 +1,6 @@
 // ops plan …
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
-import type { PlanChange, Publication } from '../../core/publications/publications.ts'
+import type { PlanChange } from '../../core/publications/publications.ts'
 import {
   prepareClosing,
   prepareFields,
@@ -12,11 +10,9 @@ import {
 } from '../../core/plans/plan-changes.ts'
 import { findListedCountry, selectPendingChanges } from '../../core/plans/plan-explanation.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
-import { formatDifference, printPublication, publicationToJson } from '../catalog/publication-output.ts'
-import { publishShown } from '../catalog/publish-shown.ts'
+import { changeJson, publishChange } from '../catalog/publish-change.ts'
 import { describePending } from './why.ts'
-import type { Store } from '../../store/store.ts'
-import type { Output, Run } from '../frame/run.ts'
+import type { Output } from '../frame/run.ts'
 import { timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
@@ -28,7 +24,7 @@ const country = {
   isList: true,
   parse: toUpperCaseCode,
 } as const
-const json = 'an object with plan and publication'
+const changeVerb = { args, changes: 'publication', json: changeJson } as const
 
 export const plan = {
   list: verb({
@@ -71,104 +67,58 @@ export const plan = {
   }),
 
   offer: verb({
+    ...changeVerb,
     help: 'put a plan on the list of a country',
     example: 'plan offer mwamba-money-market-fund --country KE',
-    args,
     flags: { country },
-    changes: 'publication',
-    json,
-    async run({ id, country: countries, at }, run) {
-      const result = await publishPlan(await prepareViewable(run.store, id, { countries, isViewable: true }, at), run)
-      await warnOfPendingLists(run, result)
-      return report(run, result)
-    },
+    run: async ({ id, country: countries, at }, run) =>
+      publishPlan(await prepareViewable(run.store, id, { countries, isViewable: true }, at), run),
   }),
 
   withdraw: verb({
+    ...changeVerb,
     help: 'take a plan off the list of a country',
     example: 'plan withdraw mwamba-money-market-fund --country KE --note "Wrong country."',
-    args,
     flags: { country },
-    changes: 'publication',
-    json,
-    async run({ id, country: countries, at }, run) {
-      const result = await publishPlan(await prepareViewable(run.store, id, { countries, isViewable: false }, at), run)
-      await warnOfPendingLists(run, result)
-      return report(run, result)
-    },
+    run: async ({ id, country: countries, at }, run) =>
+      publishPlan(await prepareViewable(run.store, id, { countries, isViewable: false }, at), run),
   }),
 
   close: verb({
+    ...changeVerb,
     help: 'close a plan to new investment; it stays on its lists',
     example: 'plan close mwamba-money-market-fund --public-note "Sold out."',
-    args,
     flags: {
       publicNote: { value: '<text>', help: 'why, for partners to show to their customers', isRequired: true },
     },
-    changes: 'publication',
-    json,
-    async run({ id, publicNote, at }, run) {
-      return report(run, await publishPlan(await prepareClosing(run.store, id, publicNote, at), run))
-    },
+    run: async ({ id, publicNote, at }, run) => publishPlan(await prepareClosing(run.store, id, publicNote, at), run),
   }),
 
   open: verb({
+    ...changeVerb,
     help: 'open a plan to new investment, and remove its note',
     example: 'plan open mwamba-money-market-fund',
-    args,
-    changes: 'publication',
-    json,
-    async run({ id, at }, run) {
-      return report(run, await publishPlan(await prepareOpening(run.store, id, at), run))
-    },
+    run: async ({ id, at }, run) => publishPlan(await prepareOpening(run.store, id, at), run),
   }),
 
   set: verb({
+    ...changeVerb,
     help: 'change fields: name=value, with null for nothing, and a dot for a part, such as category.id=3',
     example: 'plan set mwamba-money-market-fund performance1=12.4 minTopUpAmounts.KES=500',
     args: { id: {}, assignments: { isList: true } },
-    changes: 'publication',
-    json,
-    async run({ id, assignments, at }, run) {
-      const result = await publishPlan(await prepareFields(run.store, id, assignments, at), run)
-      const { before, plan: after, publication } = result
-      const lines = publication ? formatDifference([{ before, after }]) : [`${id} has these values already.`]
-      return report(run, result, lines)
-    },
+    run: async ({ id, assignments, at }, run) => publishPlan(await prepareFields(run.store, id, assignments, at), run),
   }),
 }
 
-interface PlanResult {
-  /** The plan before and after the change. */
-  before: CatalogPlan
-  plan: CatalogPlan
-  /** undefined when there was nothing to change. */
-  publication: Publication | undefined
-}
-
-async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<PlanResult> {
-  const { proposal, publication } = await publishShown(prepared, run, { nameEffect: describeInvestability })
-  const [change] = proposal.changes
-  return { before: change?.before ?? prepared.before, plan: change?.after ?? prepared.plan, publication }
-}
-
-function report(run: Run, result: PlanResult, lines = [describeState(result)]): Output {
-  const { plan: after, publication } = result
-  run.report(...lines)
-  printPublication(run, publication)
-  return { data: { plan: after, publication: publicationToJson(publication) }, text: '' }
-}
-
-/** A change is warned of them before it is made. A plan that stays as it is may still appear or disappear later. */
-async function warnOfPendingLists({ store, warn }: Run & { store: Store }, { plan: after, publication }: PlanResult) {
-  if (publication !== undefined) return
-  const pending = (await selectPendingChanges(store, String(after.id))).filter(
-    ({ publication: { willConflict }, change }) => {
-      const { appears, disappears } = compareChange(change)
-      return willConflict === null && appears.length + disappears.length > 0
-    },
-  )
-  warn(...pending.map((change) => `Warning: It will not stay so. ${describePending(change)}`))
+/** A plan that stays as it is may still change later: then the pending changes are named. */
+async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Output> {
+  const { id, identifier } = prepared.plan
+  const output = await publishChange(prepared, run, {
+    nameEffect: describeInvestability,
+    describeRest: ({ length }) => (length === 0 ? [`${identifier} already has these values.`] : []),
+  })
+  if (output.changes.length === 0) run.warn(...(await selectPendingChanges(run.store, String(id))).map(describePending))
+  return output
 }
 
 /** Says in full what customers will read. @returns undefined when that stays the same. */
@@ -181,14 +131,6 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
   const state = note ? (old ? 'stays closed' : 'will be closed') : 'will be open'
   const read = note ? `will read: ${note}${old ? ` instead of ${old}` : ''}` : `will no longer read: ${old}`
   return `${after.identifier} ${state} to new investment${where}. Customers ${read}`
-}
-
-function describeState({ plan: after, publication }: PlanResult): string {
-  const { identifier, viewableIn, nonInvestableNote: note } = after
-  const where = viewableIn.length === 0 ? 'nowhere' : `in ${viewableIn.join(', ')}`
-  const verbs = publication === undefined ? 'is still' : publication.state === 'published' ? 'is' : 'will be'
-  const state = note === null ? 'open to investment.' : `closed to investment: ${JSON.stringify(note)}`
-  return `${identifier} ${verbs} viewable ${where}, and ${state}`
 }
 
 const toResponse = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed

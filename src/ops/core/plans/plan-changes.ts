@@ -10,14 +10,12 @@ import { findCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../../shared/country.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
-import { describeDue } from '../../shared/time-arguments.ts'
+import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { selectPendingChanges } from './plan-explanation.ts'
 
 /** A change of one plan. */
 export interface PreparedPlan extends PreparedChange {
-  /** The plan before and after the change: the same when there is nothing to change. */
-  before: CatalogPlan
+  /** The plan after the change. */
   plan: CatalogPlan
 }
 
@@ -84,25 +82,13 @@ async function preparePlan(
   const { plan: before, revision: baseRevision } = await findCurrentPlan(store, name)
   const plan = { ...before, ...(await decide(before)) }
   const isSame = isSameJson(before, plan)
-  if (isSame && dueAt !== undefined) throw new UserError(await explainNoChange(store, before, dueAt, decide))
-  const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
-  return { before, plan, baseRevision, changes, dueAt }
-}
-
-/** A change is computed from the plan as it is now, so it can't be scheduled before an earlier one was published. */
-async function explainNoChange(
-  store: Store,
-  { id: planId, identifier }: CatalogPlan,
-  time: number,
-  decide: Decide,
-): Promise<string> {
-  for (const { publication, change } of await selectPendingChanges(store, String(planId))) {
-    const { id, dueAt, willConflict } = publication
-    const { after } = change
-    if (after === null || willConflict !== null || (dueAt ?? 0) > time) continue
-    if (isSameJson(after, { ...after, ...(await decide(after)) })) continue
-    const when = describeDue(dueAt)
-    return `${identifier} already has these values. Publication ${id} will change them ${when}: schedule this change after that.`
+  if (isSame && dueAt !== undefined) {
+    const see = describeCommand(store.target, 'plan', 'show', before.identifier)
+    throw new UserError([
+      `${before.identifier} already has these values; there is nothing to schedule.`,
+      `To see its pending changes: ${see}`,
+    ])
   }
-  return `${identifier} already has these values; there is nothing to schedule.`
+  const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
+  return { plan, baseRevision, changes, dueAt }
 }

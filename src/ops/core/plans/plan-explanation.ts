@@ -9,7 +9,6 @@ import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import { selectPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { findPartner, readPartnerStatus } from '../partners/partner-accounts.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
@@ -46,24 +45,21 @@ export async function explainPlan(
   if (plan === undefined) {
     const planIds = await selectRecordedPlanIds(store.db, name)
     const withdrawal = await describeWithdrawal(store, planIds, country, at)
-    const launch = await describeLaunch(store, name, country, at)
-    const reason = `${withdrawal}${launch}` || ` ${(await suggestPlan(store, name)) ?? 'Is it mistyped?'}`
+    const guess = planIds.length > 0 ? '' : ` ${(await suggestPlan(store, name)) ?? 'Is it mistyped?'}`
     return {
       reason: 'no_such_plan',
-      sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${reason}`,
-      fix: `To see all plans: ${command('plan', 'list')}; to add it${launch && ' now'}: ${command('catalog', 'import', 'FILE')}`,
+      sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${withdrawal}${guess}`,
+      fix: `To see all plans: ${command('plan', 'list')}; to add it now: ${command('catalog', 'import', 'FILE')}`,
     }
   }
   const { identifier, isInvestable, viewableIn } = plan
   if (!viewableIn.includes(country)) {
     const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
     const withdrawal = await describeWithdrawal(store, [plan.id], country, at)
-    const launch = await describeLaunch(store, name, country, at)
     return {
       reason: 'not_viewable',
-      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}${launch}`,
-      // Before its time, it launches the plan early.
-      fix: `To put it on the list${launch && ' now'}: ${command('plan', 'offer', identifier, '--country', country)}`,
+      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
+      fix: `To put it on the list now: ${command('plan', 'offer', identifier, '--country', country)}`,
     }
   }
   const filters = listMatchingFilters(plan).join(', ')
@@ -86,20 +82,6 @@ export async function findListedCountry(store: Store, name: string, atSeconds?: 
   const why = describeCommand(store.target, 'why', shortName)
   const since = `${readPartnerStatus(partner)} since ${formatIsoTime(endedAt ?? suspendedAt)}`
   throw new UserError([`${shortName} gets no list: ${since}.`, `See: ${why}`])
-}
-
-/** Names the pending publication that puts a plan on the list of a country. It says nothing of the past. */
-async function describeLaunch(store: Store, name: string, country: string, at: number | undefined): Promise<string> {
-  if (at !== undefined) return ''
-  const launch = (await selectPendingChanges(store, name)).find(
-    ({ publication, change }) =>
-      publication.willConflict === null && !isListed(change.before, country) && isListed(change.after, country),
-  )
-  if (launch === undefined) return ''
-  const { id, dueAt, state } = launch.publication
-  if (dueAt === null) return ` Once publication ${id} is approved, it is on the list.`
-  const condition = state === 'waiting' ? ', once that is approved' : ''
-  return ` From ${formatLocalTime(dueAt)} it is on the list (publication ${id}${condition}).`
 }
 
 /** Names the publication that took a plan off the list of a country, or removed it, for the last time. */
