@@ -3,9 +3,14 @@ import { defaultTokenLifetimeSeconds } from '../api/config.ts'
 import { changes, support } from '../api/promises.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
-import type { describePlan } from './plan-json-schema.ts'
+import { describePlan } from './plan-json-schema.ts'
 
-export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>) {
+/** @param origin of the service. Empty if it is not known. Some tools don't resolve an address against the document's own. */
+export function formatOpenapi(origin: string): string {
+  return `${JSON.stringify(buildOpenapi(describePlan(), origin), null, 2)}\n`
+}
+
+function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, origin: string) {
   return {
     openapi: '3.1.1',
     info: {
@@ -16,7 +21,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
       contact: support,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    servers: [{ url: '/', description: 'The origin that serves this document' }],
+    servers: [{ url: origin || '/', description: 'The origin that serves this document' }],
     tags: [
       { name: 'Token', description: 'Exchange client credentials for an access token.' },
       { name: 'Plans', description: 'List the plans of your country.' },
@@ -42,7 +47,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
           type: 'oauth2',
           description:
             'Or OAuth 2 client credentials, for tools that get the token themselves: they must send the credentials with HTTP Basic.',
-          flows: { clientCredentials: { tokenUrl: '/api/v3/partners/auth', scopes: {} } },
+          flows: { clientCredentials: { tokenUrl: `${origin}/api/v3/partners/auth`, scopes: {} } },
         },
       },
       headers: {

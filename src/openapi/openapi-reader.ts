@@ -43,17 +43,11 @@ export interface Operation {
   responses: Record<string, Response>
 }
 
-interface SecurityScheme {
-  description: string
-  flows?: { clientCredentials: { tokenUrl: string } }
-}
-
 export interface OpenapiDocument {
   info: { description: string }
-  servers: { url: string }[]
   paths: Record<string, Record<string, Operation>>
   components: {
-    securitySchemes: Record<string, SecurityScheme>
+    securitySchemes: Record<string, { description: string }>
     headers: Record<string, { description: string; schema: Schema; example?: unknown }>
     schemas: Record<string, Schema>
   }

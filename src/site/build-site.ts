@@ -1,11 +1,10 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
-import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { readOrigin } from '../api/origin.ts'
-import { parseTrusted } from '../json.ts'
-import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
+import { formatOpenapi } from '../openapi/openapi-document.ts'
 import { writeClients } from './client-files.ts'
 import { buildSearchIndex } from './search-index.ts'
 import {
@@ -32,7 +31,7 @@ export function readSiteOrigin(text = ''): string {
 }
 
 /**
- * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
+ * Builds the site beside `folder`, then copies it there, so that a server of `folder` never lacks a file.
  * @param origin of the service, if it is known: for files for programs, which name no origin without it. Pages need none.
  */
 export async function buildSite(folder: string, origin = ''): Promise<void> {
@@ -47,14 +46,10 @@ export async function buildSite(folder: string, origin = ''): Promise<void> {
   }
 }
 
-/** Keeps the folder itself, as a running server would not find a new one, and replaces each file by one rename. */
+/** Keeps the folder itself, as a running server would not find a new one, and never lacks a file. */
 async function replaceFiles(folder: string, draft: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
+  await cp(draft, folder, { recursive: true })
   const names = await readdir(draft, { recursive: true })
-  for (const name of names) {
-    if ((await stat(join(draft, name))).isDirectory()) await mkdir(join(folder, name), { recursive: true })
-    else await rename(join(draft, name), join(folder, name))
-  }
   const stale = (await readdir(folder, { recursive: true })).filter((name) => !names.includes(name))
   for (const name of stale) await rm(join(folder, name), { recursive: true, force: true })
 }
@@ -70,7 +65,6 @@ async function writeSite(folder: string, origin: string): Promise<void> {
   }
   const writePage = async (file: string, page: Page) =>
     writeText(file, String(await renderPage(page, sections, origin)))
-  const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
   await Promise.all([
     ...sections
       .flatMap(({ pages }) => pages)
@@ -82,7 +76,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     writePage('404.html', notFoundPage),
     ...['favicon.ico', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
-    writeText('openapi.json', origin === '' ? openapi : makeAbsolute(openapi, origin)),
+    writeText('openapi.json', formatOpenapi(origin)),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(origin, sections)),
@@ -124,16 +118,6 @@ async function readNotices(): Promise<string> {
     }),
   )
   return licenses.join('\n---\n\n')
-}
-
-/** For the deployed copy of openapi.json: some tools don't resolve `/` against the document's own address. */
-function makeAbsolute(openapi: string, origin: string): string {
-  const document = parseTrusted<OpenapiDocument>(openapi)
-  document.servers = [{ url: origin }]
-  for (const { flows } of Object.values(document.components.securitySchemes)) {
-    if (flows) flows.clientCredentials.tokenUrl = new URL(flows.clientCredentials.tokenUrl, origin).href
-  }
-  return `${JSON.stringify(document, null, 2)}\n`
 }
 
 function resolvePackaged(name: string, file: string): string {

@@ -9,8 +9,6 @@ export interface SearchEntry {
   page: string
   title: string
   text: string
-  /** The names in the code. Results don't show them. */
-  names: string
   /** Other words for its subject. Results don't show them. */
   synonyms?: string
 }
@@ -26,7 +24,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
   const known = new Set<string>()
   const index = new MiniSearch<SearchEntry>({
     idField: 'url',
-    fields: ['title', 'page', 'text', 'names', 'synonyms'],
+    fields: ['title', 'page', 'text', 'synonyms'],
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
     processTerm: (term) => {
       const terms = listTerms(term)
@@ -38,7 +36,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
   const byUrl = new Map(entries.map((entry) => [entry.url, entry]))
   return (query) => {
     const results = index.search(query, {
-      boost: { title: 4, synonyms: 3, page: 2, names: 0.5 },
+      boost: { title: 4, synonyms: 3, page: 2 },
       // A guide explains what many parts of the reference only mention.
       boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
       // Most entries are about a list of plans: such a word alone finds nothing useful.
@@ -46,7 +44,6 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
       prefix: true,
       // Allows one or two typing errors in a word that no page has, but none in a short word.
       fuzzy: (term) => (term.length > 3 && !known.has(term) ? 0.2 : false),
-      weights: { prefix: 0.3, fuzzy: 0.3 },
       // Only the index splits names at capitals: "lockIn" is to match `lockInPeriod` as its prefix, and not every "in".
       processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),
     })

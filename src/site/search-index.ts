@@ -28,8 +28,7 @@ async function listEntries(page: Page): Promise<SearchEntry[]> {
   return headings.flatMap((match, index) => {
     const [whole, tag, id = '', content = ''] = match
     const part = body.slice(match.index + whole.length, headings[index + 1]?.index ?? body.length)
-    const rest = part.replaceAll(row, ' ')
-    const text = readText(rest.replaceAll(code, ''))
+    const text = readText(part.replaceAll(row, ' ').replaceAll(code, ''))
     const title = readText(content)
     if (tag === 'h2') section = title
     const entry: SearchEntry = {
@@ -37,7 +36,6 @@ async function listEntries(page: Page): Promise<SearchEntry[]> {
       page: tag === 'h3' ? `${page.title}: ${section}` : page.title,
       title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
-      names: listNames(rest),
     }
     // A row that starts with a link is only a way to another entry.
     const rows = [...part.matchAll(row)].filter(([, , first = '']) => !first.includes('<a '))
@@ -53,18 +51,10 @@ function readRow(page: Page, id: string, first: string, cells: string): SearchEn
     // A row of a schema says what it belongs to only in its ID, such as `Plan.currency`.
     title: id.endsWith(`.${title}`) ? id : title,
     text: readText(cells),
-    names: '',
   }
 }
 
 const code = /<div class="code">[^]*?<\/div>/g
-
-/** The names in code, such as `watchPlans` and `Retry-After`. The whole code would bury the text. */
-function listNames(markup: string): string {
-  const text = [...markup.matchAll(code)].map(([block]) => readText(block)).join(' ')
-  const names = text.match(/\b[A-Za-z]+(?:[_-][A-Za-z]+|[a-z][A-Z][A-Za-z]*)+\b/g) ?? []
-  return [...new Set(names)].join(' ')
-}
 
 function readText(markup: string): string {
   return markup

@@ -9,8 +9,6 @@ const contents = document.querySelector<HTMLDetailsElement>('nav.contents detail
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
 // Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
-const searchKey = document.querySelector('button.search kbd')
-if (searchKey && navigator.userAgent.includes('Mac')) searchKey.textContent = '⌘ K'
 const openSearch = createSearchDialog()
 document.querySelector('button.search')?.addEventListener('click', openSearch)
 document.addEventListener('keydown', (event) => {
