@@ -73,7 +73,7 @@ async function readSigningKeys(env: object): Promise<SigningKeys> {
   const newestFirst = secrets.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
   const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => readSigningKey(kid, value)))
   if (first !== undefined) return [first, ...rest]
-  throw new NoSigningKeyError('There is no signing key: a secret named JWT_KEY_ and ten digits of Unix seconds.')
+  throw new NoSigningKeyError('There is no key JWT_KEY_<seconds>: see "The first deploy" in src/worker/DEPLOY.md.')
 }
 
 async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> {

@@ -19,6 +19,6 @@ test('reads the keys from the secrets of their names, the newest first', async (
     { kid: '1700000001', key: secrets.JWT_KEY_1700000001 },
     { kid: '1700000000', key: secrets.JWT_KEY_1700000000 },
   ])
-  const missing = 'There is no signing key: a secret named JWT_KEY_ and ten digits of Unix seconds.'
+  const missing = 'There is no key JWT_KEY_<seconds>: see "The first deploy" in src/worker/DEPLOY.md.'
   await expect(parseConfig({ JWT_KEY_OLD: generateKey() })).rejects.toThrow(new ConfigError(missing))
 })

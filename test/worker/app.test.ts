@@ -118,17 +118,19 @@ describe('a broken configuration returns a fixed 500 and logs the fix', () => {
   })
 })
 
-describe('a service that is not set up returns 503, and its log names the page', () => {
+describe('a service that is not set up returns 503, and its log says what is missing', () => {
   const authorization = basic('AbCdEfGhIjKlMnOp', 'x'.repeat(40))
   const withoutKeys = Object.fromEntries(Object.entries(env).filter(([name]) => parseKeyName(name) === undefined))
-  test.each<[string, () => Promise<Response>]>([
-    ['a token, without a key', () => requestToken(authorization, withoutKeys as unknown as Env)],
+  test.each<[string, string, () => Promise<Response>]>([
+    ['a token, without a key', 'DEPLOY.md', () => requestToken(authorization, withoutKeys as unknown as Env)],
     [
       'a list, without a key',
+      'DEPLOY.md',
       () => send('/api/v3/partners/acme/plans', { headers: { Authorization: 'Bearer a.b.c' } }, withoutKeys as never),
     ],
     [
       'a token, without tables',
+      'no such table',
       async () => {
         await env.DB.exec('alter table change_record rename to elsewhere')
         try {
@@ -138,13 +140,13 @@ describe('a service that is not set up returns 503, and its log names the page',
         }
       },
     ],
-  ])('%s', async (_, request) => {
+  ])('%s', async (_, reason, request) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     const response = await request()
     expect(response.headers.get('Retry-After')).toBe('5')
     await expectRefusal(response, 503, 'unavailable')
     expect(error).toHaveBeenCalledOnce()
-    expect(String(error.mock.calls)).toContain('DEPLOY.md')
+    expect(String(error.mock.calls)).toContain(reason)
   })
 })
 

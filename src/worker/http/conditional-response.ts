@@ -61,7 +61,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
 
   /**
    * @param list with a strong entity tag, in its quotes (RFC 9110 section 8.8.3)
-   * @param headers headers of both the 200 and the 304
+   * @param headers of both the 200 and the 304, the ETag among them
    * @param client the ID of the partner's client
    * @throws ApiError with a 503 when the bodies of readers leave no room
    */
@@ -72,11 +72,11 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
     client: string,
   ): Response => {
     if (matchesEtag(request.headers.get('If-None-Match'), etag)) {
-      return new Response(null, { status: 304, headers: { ETag: etag, ...headers } })
+      return new Response(null, { status: 304, headers })
     }
     const content =
       request.method === 'HEAD' ? null : body.byteLength > largeBodyBytes ? streamBody(body, etag, client) : body
-    return new Response(content, { headers: { ETag: etag, ...headers, 'Content-Type': 'application/json' } })
+    return new Response(content, { headers: { ...headers, 'Content-Type': 'application/json' } })
   }
 }
 

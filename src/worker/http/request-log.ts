@@ -12,12 +12,8 @@ const slowMs = 500
 /** All blobs of a data point share 16 KB, and a stack can be long. */
 const maxReasonLength = 512
 
-export interface LogDependencies {
-  takeLine: TakeLine
-}
-
 /** Sets the request's ID and its clock. Each function that makes a response sends the ID in `X-Request-Id`. */
-export function createRequestLog({ takeLine }: LogDependencies) {
+export function createRequestLog(takeLine: TakeLine) {
   return createMiddleware<AppEnv>(async function logRequest(c, next) {
     const requestId = crypto.randomUUID()
     const nowMs = Date.now()

@@ -40,6 +40,7 @@ export function createPlansRoute({ readConfig, verifyToken, openCatalog, respond
       c.set('answeredBy', answer)
       const headers = {
         ...commonHeaders(c),
+        ETag: answer.list.etag,
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',
         'Cache-Status': answer.cacheStatus,
