@@ -1,5 +1,5 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -31,7 +31,7 @@ export function readSiteOrigin(text = ''): string {
 }
 
 /**
- * Builds the site beside `folder`, then copies it there, so that a server of `folder` never lacks a file.
+ * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
  * @param origin of the service, if it is known: for files for programs, which name no origin without it. Pages need none.
  */
 export async function buildSite(folder: string, origin = ''): Promise<void> {
@@ -46,10 +46,14 @@ export async function buildSite(folder: string, origin = ''): Promise<void> {
   }
 }
 
-/** Keeps the folder itself, as a running server would not find a new one, and never lacks a file. */
+/** Keeps the folder itself, as a running server would not find a new one, and replaces each file by one rename. */
 async function replaceFiles(folder: string, draft: string): Promise<void> {
-  await cp(draft, folder, { recursive: true })
+  await mkdir(folder, { recursive: true })
   const names = await readdir(draft, { recursive: true })
+  for (const name of names) {
+    if ((await stat(join(draft, name))).isDirectory()) await mkdir(join(folder, name), { recursive: true })
+    else await rename(join(draft, name), join(folder, name))
+  }
   const stale = (await readdir(folder, { recursive: true })).filter((name) => !names.includes(name))
   for (const name of stale) await rm(join(folder, name), { recursive: true, force: true })
 }
