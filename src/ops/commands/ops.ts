@@ -41,32 +41,19 @@ export const dailyWork: Entries = {
   },
 }
 
+const loadService = () => import('./service/service.ts')
+
 /** Only --help --all lists them. */
 export const serviceWork: Entries = {
   doctor: {
     help: 'check what an operator must fix, also in the plans',
-    loadVerb: async () => (await import('./service/service.ts')).doctor,
+    loadVerb: async () => (await loadService()).doctor,
   },
-  watch: {
-    help: 'check whether a deployed environment keeps its promises',
-    loadVerb: async () => (await import('./service/service.ts')).watch,
-  },
-  keys: {
-    help: 'the keys that sign access tokens',
-    loadVerbs: async () => (await import('./keys/keys.ts')).keys,
-  },
-  copy: {
-    help: 'write the whole database to a file',
-    loadVerb: async () => (await import('./service/service.ts')).copy,
-  },
-  compare: {
-    help: 'name what a copy has and the database lacks',
-    loadVerb: async () => (await import('./service/service.ts')).compare,
-  },
-  invalidate: {
-    help: 'invalidate every cached plan list',
-    loadVerb: async () => (await import('./service/service.ts')).invalidate,
-  },
+  watch: { help: 'check whether a deployed environment is well', loadVerb: async () => (await loadService()).watch },
+  keys: { help: 'the keys that sign access tokens', loadVerbs: async () => (await import('./keys/keys.ts')).keys },
+  copy: { help: 'write the whole database to a file', loadVerb: async () => (await loadService()).copy },
+  compare: { help: 'name what a copy has and the database lacks', loadVerb: async () => (await loadService()).compare },
+  invalidate: { help: 'invalidate every cached plan list', loadVerb: async () => (await loadService()).invalidate },
   migrate: {
     help: 'apply the migrations to a database',
     loadVerb: async () => (await import('./service/migrate.ts')).migrate,

@@ -7,12 +7,10 @@ import type { Piece } from './io.ts'
 const gap = 2
 const minTextWidth = 12
 const minWordWidth = 24
-/** The columns whose texts continue on the next line: others are cut. */
-const wrapped: ReadonlySet<string> = new Set(['ACTION', 'NOTE OR COMMAND'])
 
 /**
  * Formats columns below the names of the first row's fields: `shortName` is `SHORT NAME`.
- * @param maxWidth of the terminal: a wider table has shorter texts. When that isn't enough, it has a line for each field instead.
+ * @param maxWidth of the terminal: in a wider table, texts continue on the next line.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): Piece[] {
   if (rows[0] === undefined) return []
@@ -21,9 +19,8 @@ export function formatTable(rows: readonly object[], maxWidth = Infinity): Piece
   const lines = rows.map((row) => names.map((name) => formatCell(readPath(row, name))))
   const columns = headings.map((heading, column) => [heading, ...lines.map((cells) => cells[column] ?? '')])
   const widths = fitColumns(columns, maxWidth)
-  if (widths === undefined) return [lines.map((cells) => formatRow(headings, cells)).join('\n')]
   return [headings, ...lines].flatMap((cells) => {
-    const parts = cells.map((cell, column) => fitCell(cell, widths[column] ?? 0, wrapped.has(headings[column] ?? '')))
+    const parts = cells.map((cell, column) => wrapAnsi(cell, widths[column] ?? 0, { hard: true }).split('\n'))
     const height = Math.max(...parts.map((part) => part.length))
     return Array.from({ length: height }, (_, line) => {
       const texts = parts.map((part) => part[line] ?? '')
@@ -32,8 +29,8 @@ export function formatTable(rows: readonly object[], maxWidth = Infinity): Piece
   })
 }
 
-/** @returns the widths, or undefined when the columns can't be made as narrow. */
-function fitColumns(columns: readonly string[][], maxWidth: number): number[] | undefined {
+/** @returns the widths: texts become narrower first, but no column so narrow that it can't be read. */
+function fitColumns(columns: readonly string[][], maxWidth: number): number[] {
   const widths = columns.map((cells) => cells.reduce((width, cell) => Math.max(width, measure(cell)), 0))
   const limits = columns.map(([heading = '', ...cells]) => {
     // One word is an identifier or a time, which are pasted. An address is not.
@@ -50,17 +47,10 @@ function fitColumns(columns: readonly string[][], maxWidth: number): number[] | 
   }
   for (let excess = widths.reduce((sum, width) => sum + gap + width, -gap) - maxWidth; excess > 0; excess--) {
     const widest = findWidest(true) ?? findWidest(false)
-    if (widest === undefined) return undefined
+    if (widest === undefined) break
     widths[widest] = (widths[widest] ?? 0) - 1
   }
   return widths
-}
-
-/** @returns the lines of a cell. */
-function fitCell(cell: string, width: number, isWrapped: boolean): string[] {
-  if (isWrapped) return wrapAnsi(cell, width, { hard: true }).split('\n')
-  const { truncated, index } = measureText(cell, { limit: width, ellipsis: '…' })
-  return [truncated ? `${cell.slice(0, index).trimEnd()}…` : cell]
 }
 
 function formatLine(cells: readonly string[], widths: readonly number[], headings: readonly string[]): Piece[] {
@@ -74,12 +64,6 @@ function formatLine(cells: readonly string[], widths: readonly number[], heading
 
 function measure(text: string): number {
   return measureText(text).width
-}
-
-/** Formats a row as a line for each field that has a value. */
-function formatRow(headings: readonly string[], cells: readonly string[]): string {
-  const pairs = cells.map((cell, column): [string, string] => [headings[column] ?? '', cell])
-  return formatPairs(pairs.filter(([, cell]) => cell !== ''))
 }
 
 function formatCell(value: unknown): string {

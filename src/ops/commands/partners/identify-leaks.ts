@@ -7,13 +7,11 @@ import {
   findTokenOwner,
   readOwners,
   type Leak,
-  type Owned,
   type Owners,
 } from '../../core/partners/secret-owner.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
-import { readQuickly } from '../frame/read-quickly.ts'
 import type { Output, Run } from '../frame/run.ts'
 
 const form = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
@@ -61,7 +59,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { target, clock } = run
   const nowSeconds = clock.nowMs() / 1000
   const [owners, keys] = await Promise.all([
-    readIf(['secret', 'token'], () => readQuickly(run, readOwners)),
+    readIf(['secret', 'token'], () => readOwnersQuickly(run)),
     readIf(['signing-key', 'key-name'], async () =>
       listKeys((await (await run.openSecrets(target)).list()).live, nowSeconds),
     ),
@@ -89,63 +87,55 @@ function nameLines(numbers: number[]): string {
   return `${numbers.length === 1 ? 'Line' : 'Lines'} ${numbers.slice(0, maxLeaks).join(', ')}${rest}`
 }
 
-/** @returns the fields of a secret: without `ifItLeaked` when nothing matches. */
+/** @returns the fields of a leak: without `ifItLeaked` when nothing matches. */
 async function describeLeak(leak: Leak, known: Known): Promise<object> {
   const { line, kind } = leak
-  switch (kind) {
-    case 'signing-key':
-    case 'key-name':
-      return describeKey({ line, kind, kid: leak.text }, known)
-    case 'secret': {
-      const { owners } = known
-      if (owners === undefined) return { line, kind, state: notKnown }
-      return describeOwned({ line, kind }, await findSecretOwner(leak.text, owners), known)
-    }
-    case 'token':
-      return describeToken(leak, known)
+  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
+  const { owners, target, nowSeconds } = known
+  const isToken = kind === 'token'
+  const owned =
+    owners && (isToken ? findTokenOwner(leak.claims, owners, nowSeconds) : await findSecretOwner(leak.text, owners))
+  // While D1 fails, a token still names its partner.
+  const found = owned ?? (isToken && owners === undefined ? leak.claims : undefined)
+  const state = owned?.state ?? (owners === undefined ? notKnown : noMatch)
+  if (found === undefined) return { line, kind, state }
+  const { createdAt, expiresAt } = found
+  const { shortName, clientId } = 'partner' in found ? found.partner : found
+  const flags = isToken ? ['--tokens-only'] : []
+  const ifItLeaked = shortName && describeCommand(target, 'partner', 'lockdown', shortName, ...flags)
+  return {
+    line,
+    kind,
+    state,
+    ...formatTimes({ createdAt, expiresAt }),
+    ...(shortName !== undefined && { shortName, clientId, ifItLeaked }),
   }
 }
 
 const notKnown = 'not known'
 const noMatch = 'no live one matches'
 
-function describeKey(
-  { line, kind, kid }: { line: number; kind: 'signing-key' | 'key-name'; kid: string },
-  { keys, target }: Known,
-): object {
+function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: Known): object {
   const use = keys?.find((one) => one.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
   const state = keys === undefined ? notKnown : use === undefined ? noMatch : `in use: it ${uses[use]}`
   const isInUse = use !== undefined || keys === undefined
-  const ifItLeaked = isInUse ? { ifItLeaked: describeCommand(target, 'keys', 'drop', kid, '--leaked') } : {}
   const only = kind === 'key-name' ? '; here is only its name, which is no secret' : ''
-  return { line, kind, state: `${state}${only}`, kid, ...ifItLeaked }
+  const ifItLeaked = describeCommand(target, 'keys', 'drop', kid, '--leaked')
+  return { state: `${state}${only}`, kid, ...(isInUse && { ifItLeaked }) }
 }
 
-/** While D1 fails, a token still names its partner. */
-function describeToken({ line, kind, claims }: Extract<Leak, { kind: 'token' }>, known: Known): object {
-  const { owners, nowSeconds, target } = known
-  if (owners !== undefined) return describeOwned({ line, kind }, findTokenOwner(claims, owners, nowSeconds), known)
-  const { shortName, createdAt, expiresAt, clientId } = claims
-  const times = formatTimes({ createdAt, expiresAt })
-  const named =
-    shortName === undefined ? {} : { shortName, clientId, ifItLeaked: describeLockdown(target, shortName, kind) }
-  return { line, kind, state: notKnown, ...times, ...named }
-}
+/** Cloudflare's API waits for minutes for a database that hangs. */
+const patienceMs = 20_000
 
-function describeOwned(
-  { line, kind }: { line: number; kind: 'secret' | 'token' },
-  owned: Owned | undefined,
-  { target }: Known,
-): object {
-  if (owned === undefined) return { line, kind, state: noMatch }
-  const { partner, state, createdAt, expiresAt } = owned
-  const { shortName, name, clientId } = partner
-  const ifItLeaked = describeLockdown(target, shortName, kind)
-  const times = formatTimes({ createdAt, expiresAt })
-  return { line, kind, state, ...times, shortName, name, clientId, ifItLeaked }
-}
-
-function describeLockdown(target: Target, shortName: string, kind: 'secret' | 'token'): string {
-  return describeCommand(target, 'partner', 'lockdown', shortName, ...(kind === 'token' ? ['--tokens-only'] : []))
+/** @throws UserError when the store can't be used, or does not answer in time: somebody waits because something leaked. */
+async function readOwnersQuickly({ withStore, target }: Run): Promise<Owners> {
+  const { promise: deadline, reject } = Promise.withResolvers<never>()
+  const problem = `the database does not answer within ${patienceMs / 1000} s.`
+  const timer = setTimeout(() => reject(new UserError(problem)), patienceMs)
+  try {
+    return await Promise.race([withStore(target, readOwners), deadline])
+  } finally {
+    clearTimeout(timer)
+  }
 }
