@@ -1,5 +1,5 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import { and, asc, gt, inArray, isNotNull, lt, lte, max, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
@@ -152,19 +152,6 @@ export async function selectRevisionUpTo(db: OperatorDatabase, limit: number): P
     .from(publications)
     .where(lte(revision, limit))
   return newest?.revision ?? 0
-}
-
-/** The upper half of the IDs: the demo catalog has the highest one, above which no plan can have an ID. */
-const upperIds = 2 ** 52
-
-/** Selects the highest ID below the upper half that a plan ever had, also a staged one: 0 for none. */
-export async function selectHighestPlanId(db: OperatorDatabase): Promise<number> {
-  const { planId } = planVersions
-  const [row] = await db
-    .select({ highest: max(planId) })
-    .from(planVersions)
-    .where(lt(planId, upperIds))
-  return row?.highest ?? 0
 }
 
 /** Selects the IDs of the plans that ever had this identifier, or of the plan with this ID, if it was ever changed. */

@@ -12,12 +12,7 @@ import {
 } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
-import {
-  findPlanChange,
-  isPending,
-  readPublication,
-  type ForecastRow,
-} from '../../core/publications/publication-log.ts'
+import { findPlanChange, readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
 import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
 import { listDoubts } from '../../core/publications/proposal.ts'
 import {
@@ -26,6 +21,7 @@ import {
   cancelPublication,
   countPlans,
   isOpen,
+  isPending,
   type PlanChange,
   type PublicationRow,
 } from '../../core/publications/publications.ts'

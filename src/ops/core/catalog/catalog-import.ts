@@ -6,13 +6,7 @@ import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../file-formats/plan-table.ts'
-import {
-  selectCatalog,
-  selectCatalogAt,
-  selectHighestPlanId,
-  selectRevisionUpTo,
-  type CatalogOrigin,
-} from '../../../db/catalog-queries.ts'
+import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
 import { makeDefectError } from '../differences/defects.ts'
@@ -121,7 +115,7 @@ async function prepareMerge(
     throw makeConflictError(conflicts, await findLaterChanges(db, conflicts, planIds, origin?.revision))
   }
   const put = merged.flatMap(({ after }) => after ?? [])
-  const mismatches = findIdentityMismatches(put, before, await selectHighestPlanId(db))
+  const mismatches = findIdentityMismatches(put, before)
   if (mismatches.length > 0) throw makeDefectError(mismatches)
 
   const changes = listChanged(merged, before)

@@ -8,19 +8,17 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
-  selectRecordedPlanIds,
   selectRevisionUpTo,
   selectSummaries,
   type PlanSummary,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
-import { pendingStates } from '../../../db/schema.ts'
+
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { foreseePlan, foreseePlans, suggestPlan } from '../publications/publication-log.ts'
-import { describeDue, formatLocalTime } from '../../shared/time-arguments.ts'
+import { foreseePlans, suggestPlan } from '../publications/publication-log.ts'
+import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export type { PlanSummary }
@@ -90,23 +88,9 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   const now = (await isFuture(store, atSeconds)) ? (await selectCatalogPlan(store.db, name))?.plan : undefined
-  if (now !== undefined) return (await foreseePlan(store, atSeconds, now)) ?? undefined
+  if (now !== undefined) return (await foreseePlans(store, atSeconds, now)).get(now.id) ?? undefined
   const plans = await listPlans(store, undefined, atSeconds)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
-}
-
-/** @returns lines that say when a plan appears; undefined when no pending publication adds it. */
-async function describeComingPlan({ db, target }: Store, name: string): Promise<string[] | undefined> {
-  const planIds = await selectRecordedPlanIds(db, name)
-  const pending = await selectPublications(db, { planIds, states: pendingStates })
-  for (const { id, dueAt } of pending.toReversed()) {
-    const changes = await selectChanges(db, id, planIds)
-    if (!changes.some(({ before, after }) => before === null && after !== null)) continue
-    const when = describeDue(dueAt)
-    const show = describeCommand(target, 'catalog', 'show', String(id), '--plan', name)
-    return [`There is no plan ${abbreviate(name)} yet: publication ${id} adds it ${when}.`, `See: ${show}`]
-  }
-  return undefined
 }
 
 /** @throws UserError when there is no such plan, or was none then. */
@@ -125,8 +109,6 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
 export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
   const found = await selectCatalogPlan(store.db, name)
   if (found) return found
-  const launch = await describeComingPlan(store, name)
-  if (launch !== undefined) throw new UserError(launch)
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
   throw new UserError([`There is no plan ${abbreviate(name)}.`, see])
 }

@@ -15,19 +15,6 @@ export type PlanChanges = ReadonlyMap<string, ValueChange>
 
 const shapes = new Map(planFields.map(({ name, shape }) => [name, shape]))
 
-type FieldValue = CatalogPlan[keyof CatalogPlan]
-type Fields = Readonly<Record<string, FieldValue>>
-type Members = Readonly<Record<string, PathValue>>
-
-function isSingle<Value>(value: Value): value is Extract<Value, PathValue | undefined> {
-  return typeof value !== 'object' || value === null
-}
-
-function listMembers(value: FieldValue | undefined): Members {
-  if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [item, true]))
-  return isSingle(value) ? {} : value
-}
-
 function isObjectField(field: string): boolean {
   const shape = shapes.get(field)
   return shape !== undefined && 'members' in shape
@@ -41,26 +28,25 @@ function isObjectField(field: string): boolean {
  * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
  */
 export function comparePlans(from: CatalogPlan | null, to: CatalogPlan | null): Map<string, ValueChange> {
-  const [old, next]: [Fields, Fields] = [from ?? {}, to ?? {}]
-  const fields = new Set([...Object.keys(old), ...Object.keys(next)])
-  return new Map([...fields].flatMap((field) => compareField(field, old[field], next[field])))
+  const [old, next]: Readonly<Record<string, FieldValue>>[] = [from ?? {}, to ?? {}]
+  const changed = Object.keys({ ...old, ...next }).filter((field) => old?.[field] !== next?.[field])
+  return new Map(changed.flatMap((field) => compareField(field, old?.[field], next?.[field])))
 }
 
-function compareField(
-  field: string,
-  from: FieldValue | undefined,
-  to: FieldValue | undefined,
-): [path: string, ValueChange][] {
-  if (from === to) return []
-  if (!isSingle(from) || !isSingle(to)) return compareMembers(field, listMembers(from), listMembers(to))
-  return isObjectField(field) ? [] : [[field, { from, to }]]
+type FieldValue = CatalogPlan[keyof CatalogPlan] | undefined
+
+function compareField(field: string, from: FieldValue, to: FieldValue): [path: string, ValueChange][] {
+  const [old, next] = [listPaths(field, from), listPaths(field, to)]
+  return Object.keys({ ...old, ...next })
+    .filter((path) => old[path] !== next[path])
+    .map((path) => [path, { from: old[path], to: next[path] }])
 }
 
-function compareMembers(field: string, from: Members, to: Members): [path: string, ValueChange][] {
-  const members = Object.keys({ ...from, ...to })
-  return members
-    .filter((member) => from[member] !== to[member])
-    .map((member) => [`${field}.${member}`, { from: from[member], to: to[member] }])
+function listPaths(field: string, value: FieldValue): Record<string, PathValue> {
+  if (value === undefined || (value === null && isObjectField(field))) return {}
+  if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [`${field}.${item}`, true]))
+  if (typeof value !== 'object' || value === null) return { [field]: value }
+  return Object.fromEntries(Object.entries(value).map(([member, part]) => [`${field}.${member}`, part]))
 }
 
 /** Returns the object of a member, such as `category` for `category.id`, and else the path itself. */

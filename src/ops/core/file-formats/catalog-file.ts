@@ -189,24 +189,22 @@ export function listDisagreements(
 
 const noOther = (field: string) => `an ${field} that no other plan has`
 
-/**
- * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.
- * @param highestId that a plan ever had, apart from very high ones: a new plan is offered a higher one.
- */
-export function findIdentityMismatches(plans: Plans, catalog: Plans, highestId: number): Defect[] {
+/** The upper half of the IDs: the demo catalog has the highest one, above which no plan can have an ID. */
+const upperIds = 2 ** 52
+
+/** Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both. */
+export function findIdentityMismatches(plans: Plans, catalog: Plans): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
-  const taken = new Set([...catalog, ...plans].map(({ id }) => id))
-  let freeId = highestId
+  let freeId = [...catalog, ...plans].reduce((highest, { id }) => (id < upperIds ? Math.max(highest, id) : highest), 0)
   return plans.flatMap((plan): Defect[] => {
     const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
     if (id === plan.id && owner === plan.identifier) return []
     const place: Place = { kind: 'plan', identifier: plan.identifier, field: 'id' }
     const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
     if (id !== plan.id) return [{ place, expected: `${id}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
-    do freeId += 1
-    while (taken.has(freeId))
-    const fix = `No plan ever had the id ${freeId}: a new plan can take it.`
+    freeId += 1
+    const fix = `The id ${freeId} is free.`
     return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
   })
 }

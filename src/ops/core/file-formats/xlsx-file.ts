@@ -23,7 +23,7 @@ export function formatXlsx(...sheets: WrittenSheet[]): Promise<Uint8Array> {
 
 function toWriteSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: WrittenSheet) {
   const [header = []] = rows
-  const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : escapeText(cell))))
+  const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : cell)))
   const columns = header.map((_, column) => {
     const widths = isFitted ? values.map((row) => String(row[column] ?? '').length + 2) : [widthInCharacters]
     return { width: Math.min(maxFittedWidth, Math.max(...widths)) }
@@ -36,11 +36,6 @@ function toWriteSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: 
   // Keeps the names of the columns and the identifiers in sight.
   const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
   return { name, rows: values, columns, freezePane, cells }
-}
-
-/** Spreadsheets read _xHHHH_ as a character. */
-function escapeText<Value>(value: Value): Value | string {
-  return typeof value === 'string' ? value.replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_') : value
 }
 
 /** @throws UserError when the bytes are no readable .xlsx file, or it has too many cells for the library. */

@@ -1,10 +1,9 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
-import { nameSome } from '../../../abbreviate.ts'
 import { readPath } from '../../../json.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
-import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
+import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
@@ -49,16 +48,13 @@ export async function findDoubts(
     db,
     changes.map(({ planId }) => planId),
   )
-  // Few changes empty a list.
-  const partners = findEmptied(measure(others, changes)).length === 0 ? [] : await selectPartners(db)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  return describeDoubts({ others, partners, today, changes, isUndo: undoneId != null })
+  return describeDoubts({ others, today, changes, isUndo: undoneId != null })
 }
 
 export interface DoubtInput {
   /** The catalog without the plans that change. */
   others: CatalogSize
-  partners: readonly Pick<Partner, 'shortName' | 'country' | 'suspendedAt'>[]
   /** The day of the publication, as YYYY-MM-DD. */
   today: string
   changes: readonly PlanChange[]
@@ -66,7 +62,7 @@ export interface DoubtInput {
   isUndo: boolean
 }
 
-export function describeDoubts({ others, partners, today, changes, isUndo }: DoubtInput): Doubts {
+export function describeDoubts({ others, today, changes, isUndo }: DoubtInput): Doubts {
   const sizes = measure(others, changes)
   checkListSizes(sizes.before, sizes.after)
   const changed = changes.flatMap(({ before, after }) =>
@@ -79,7 +75,7 @@ export function describeDoubts({ others, partners, today, changes, isUndo }: Dou
   ]
   const warnings = [
     ...describeRemovals('the catalog', others.plans + changes.filter(({ before }) => before).length, changes),
-    ...describeLists(sizes, changes, partners),
+    ...describeLists(sizes, changes),
     ...findMovedColumns(changed.map(({ paths }) => paths)),
     ...findSwappedReturns(changed),
     ...(isUndo ? [] : findForgottenDates(changed)),
@@ -105,22 +101,14 @@ function measure(others: CatalogSize, changes: readonly PlanChange[]): Sizes {
   return { before: addToLists(others, plansOf('before')), after: addToLists(others, plansOf('after')) }
 }
 
-/** Finds the countries whose lists lose their last plan. */
-function findEmptied({ before, after }: Sizes): string[] {
-  return [...before.keys()].filter((country) => !after.has(country)).toSorted()
-}
-
-function describeLists(sizes: Sizes, changes: readonly PlanChange[], partners: DoubtInput['partners']): string[] {
-  const emptied = new Set(findEmptied(sizes))
-  return [...sizes.before.keys()].toSorted().flatMap((country) => {
-    const isThere = ({ viewableIn }: CatalogPlan) => viewableIn.includes(country)
-    if (!emptied.has(country)) {
-      return describeRemovals(`the list of ${country}`, sizes.before.get(country)?.plans ?? 0, changes, isThere)
-    }
-    const there = partners.filter((partner) => partner.country === country && partner.suspendedAt === null)
-    const names = nameSome(there.map(({ shortName }) => shortName))
-    return `${country} loses its last plan: its list will be empty.${names && ` Partners there: ${names}.`}`
-  })
+function describeLists({ before, after }: Sizes, changes: readonly PlanChange[]): string[] {
+  return [...before]
+    .toSorted()
+    .flatMap(([country, { plans }]) =>
+      after.has(country)
+        ? describeRemovals(`the list of ${country}`, plans, changes, ({ viewableIn }) => viewableIn.includes(country))
+        : `${country} loses its last plan: its list will be empty.`,
+    )
 }
 
 /** @param total of the plans there before. @param isThere whether a plan is one of them: each plan of the catalog is. */

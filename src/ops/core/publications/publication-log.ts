@@ -12,7 +12,7 @@ import { describeCommand } from '../../shared/target.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { listChangedFields } from '../differences/change-sheets.ts'
 import { foresee, readPending, type Forecast } from './forecast.ts'
-import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
+import { findPublication, isPending, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export { openStates }
@@ -78,21 +78,15 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
   return selectPublications(db, { states: ['scheduled'] })
 }
 
-/** Foresees the plans of the catalog that scheduled publications change until a time. */
-export async function foreseePlans({ db }: Store, untilSeconds: number): Promise<Forecast['plans']> {
+/** Foresees the plans that scheduled publications change until a time. @param plan as it is now: foresees only this one. */
+export async function foreseePlans(
+  { db }: Store,
+  untilSeconds: number,
+  plan?: CatalogPlan,
+): Promise<Forecast['plans']> {
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  return foresee(await readPending(db, due, { plans: 'all' })).plans
-}
-
-/** Foresees one plan. @param plan as it is now. */
-export async function foreseePlan({ db }: Store, untilSeconds: number, plan: CatalogPlan): Promise<CatalogPlan | null> {
-  const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  const first = [{ planId: plan.id, before: plan, after: plan }]
-  return foresee(await readPending(db, due, { plans: 'contested', first })).plans.get(plan.id) ?? null
-}
-
-export function isPending({ state }: PublicationRow): boolean {
-  return state === 'waiting' || state === 'scheduled'
+  const first = plan && [{ planId: plan.id, before: plan, after: plan }]
+  return foresee(await readPending(db, due, first ? { plans: 'contested', first } : { plans: 'all' })).plans
 }
 
 export interface ReadPublication {

@@ -14,7 +14,7 @@ import {
   type Decision,
 } from '../../../db/publish.ts'
 import type { Compared } from '../../../db/rebase.ts'
-import { openStates } from '../../../db/schema.ts'
+import { openStates, pendingStates } from '../../../db/schema.ts'
 import { stagePublication } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
@@ -250,8 +250,13 @@ export async function cancelPublication(
   return current
 }
 
+/** Whether it waits for its time or for approval. */
+export function isPending({ state }: Pick<PublicationRow, 'state'>): boolean {
+  return pendingStates.some((pending) => pending === state)
+}
+
 /** Whether somebody may still publish it, make it again or cancel it. */
-export function isOpen({ state }: PublicationRow): boolean {
+export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
   return openStates.some((open) => open === state)
 }
 
@@ -263,11 +268,10 @@ export function makeStateError(
 ): UserError {
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  const isPending = state === 'scheduled' || state === 'waiting'
   const ways =
     state === 'published'
       ? [`To take it back: ${command('undo')}`]
-      : isPending
+      : isPending({ state })
         ? [`To stop it: ${command('cancel')}`]
         : []
   return new UserError([`Publication ${id} ${problem}: it is ${state}${by}.`, ...ways])

@@ -17,20 +17,6 @@ test('a catalog in .xlsx is read back unchanged, with where it comes from', asyn
   )
 })
 
-test('a text that looks like an escaped character stays, and a column of a part that does not exist is refused', async () => {
-  const rows = (text: string, column: string) => ({
-    name: 'Plans',
-    rows: [
-      ['identifier', column],
-      ['gold', text],
-    ],
-  })
-  const update = async (text: string, column: string) =>
-    parseUpdateSheets(await parseXlsx(await formatXlsx(rows(text, column))))
-  expect((await update('Fund _x0041_', 'name')).patches[0]?.fields['name']).toBe('Fund _x0041_')
-  expect((await update('false', 'viewableIn.KE')).defects).toHaveLength(1)
-})
-
 /** Reads one cell below the name of a column. */
 async function readCell(
   column: string,

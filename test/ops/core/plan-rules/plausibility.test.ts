@@ -9,7 +9,7 @@ const [first = makePlan()] = plans
 const find = ({ catalog = plans, changes = [], ...input }: Partial<DoubtInput> & { catalog?: CatalogPlan[] }) => {
   const rest = catalog.filter(({ id }) => !changes.some(({ planId }) => planId === id))
   const others = { plans: rest.length, lists: addToLists({ lists: new Map() }, rest) }
-  return describeDoubts({ others, partners: [], today: '2026-11-22', changes, isUndo: false, ...input }).warnings
+  return describeDoubts({ others, today: '2026-11-22', changes, isUndo: false, ...input }).warnings
 }
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>
@@ -234,17 +234,10 @@ describe('removals', () => {
     ])
   })
 
-  test('of the last plan of a country name its partners', () => {
+  test('of the last plan of a country are named', () => {
     const only = makePlan({ id: 6, viewableIn: ['UG'] })
-    const partners = [
-      { shortName: 'boda', country: 'UG', suspendedAt: null },
-      { shortName: 'ended', country: 'UG', suspendedAt: 1 },
-      { shortName: 'acme', country: 'KE', suspendedAt: null },
-    ]
     const changes = [{ planId: 6, before: only, after: { ...only, viewableIn: ['TZ'] } }]
-    expect(find({ catalog: [...plans, only], partners, changes })).toEqual([
-      'UG loses its last plan: its list will be empty. Partners there: boda.',
-    ])
+    expect(find({ catalog: [...plans, only], changes })).toEqual(['UG loses its last plan: its list will be empty.'])
   })
 
   test('from the list of a country are doubted when the plans stay elsewhere', () => {
