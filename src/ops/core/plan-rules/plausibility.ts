@@ -103,7 +103,7 @@ function measure(others: CatalogSize, changes: readonly PlanChange[]): Sizes {
 
 function describeLists({ before, after }: Sizes, changes: readonly PlanChange[]): string[] {
   return [...before]
-    .toSorted()
+    .toSorted(([a], [b]) => a.localeCompare(b))
     .flatMap(([country, { plans }]) =>
       after.has(country)
         ? describeRemovals(`the list of ${country}`, plans, changes, ({ viewableIn }) => viewableIn.includes(country))
