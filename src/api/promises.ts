@@ -1,21 +1,21 @@
-// The promises to partners, and the address that they write to. The owner of the service edits this file. The Worker's cache,
+// The promises to partners, and their contact addresses. The owner of the service edits this file. The Worker's cache,
 // `ops watch`, the site, openapi.json and security.txt read it; after a change, run `npm run generate`. `npm run check` names the
 // project's pages that repeat a number and must follow.
 
-/** The target for the requests for tokens, and for those for lists: the share that doesn't fail with 500 or 503. */
+/** The target for token requests and for plan requests: the share that doesn't fail with 500 or 503. */
 export const availabilityTargetPercent = 99.9
-/** The availability is computed over as many days. */
+/** The number of days over which the availability is computed. */
 export const availabilityDays = 30
 /**
- * The day since which the service answers partners on Cloudflare, such as '2027-01-15'. Null: it does not yet, and the page says
- * that only tests support its numbers.
+ * The first day in production on Cloudflare, such as '2027-01-15'. Null: not in production yet, and the page says that only tests
+ * support its numbers.
  */
 export const inProductionSince: string | null = null
 
-/** A change of a plan or a partner applies everywhere after this time, while D1 answers. The cache keeps to it. */
+/** While D1 answers, a change of a plan or a partner applies everywhere within this time. The cache follows it. */
 export const freshnessSeconds = 120
 
-/** While D1 fails, a copy in memory or in KV, of a partner or of a list, may be used for this long. */
+/** While D1 fails, copies of partners and lists, in memory and in KV, are used for this long. */
 export const staleIfErrorHours = 30
 /** Copies in KV are renewed when a request finds them older than this. */
 export const copyRenewalHours = 1
@@ -45,12 +45,12 @@ export const support = { name: 'Partner support', email: 'support@catalog.exampl
 export const securityEmail = 'security@catalog.example.com'
 
 /**
- * The address of the sandbox, such as 'https://sandbox.catalog.example.com': "Try it" leads there, because no web page should ask for a
- * secret that counts. Null: there is none, and the page asks for the credentials of a test partner.
+ * The address of the sandbox, such as 'https://sandbox.catalog.example.com': "Try it" links to its page, because no web page should
+ * ask for a real secret. Null: no sandbox yet, and "Try it" asks for the credentials of a test partner.
  */
 export const sandboxOrigin: string | null = null
 
-/** Plan requests of one account that are fair use. Nothing refuses more. */
+/** Fair use: plan requests of one account per minute. The service refuses none above it. */
 export const fairUsePerMinute = 60
 
 /** Questions of partners that only the owner can answer, for the block "Support" of the site. The answers are Markdown. */

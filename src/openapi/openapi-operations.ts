@@ -52,7 +52,7 @@ export function describePlansOperation() {
     summary: 'List the plans of your country',
     description:
       'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. More than 300 lists per minute whose filters nobody sent since the catalog changed are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
-    // Importers such as Postman's take the first one.
+    // Importers such as Postman's use the first entry.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
     responses: {
@@ -79,7 +79,7 @@ export function describePlansOperation() {
   }
 }
 
-/** Of every response. */
+/** The headers of every response. */
 function commonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),

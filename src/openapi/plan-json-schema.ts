@@ -30,7 +30,7 @@ export function describePlan() {
     target: 'draft-2020-12',
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      // Only older plans lack the field, and partners never see them.
+      // Partners get every field, so they need no default.
       delete jsonSchema.default
     },
   })

@@ -32,7 +32,7 @@ export function readSiteOrigin(text = ''): string {
 
 /**
  * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
- * @param origin of the service, if it is known: for files for programs, which name no origin without it. Pages need none.
+ * @param origin of the service, if it is known. Without it, files for programs name no origin, and "Try it" has its form.
  */
 export async function buildSite(folder: string, origin = ''): Promise<void> {
   const draft = `${folder}.${process.pid}`
@@ -41,12 +41,12 @@ export async function buildSite(folder: string, origin = ''): Promise<void> {
     await writeSite(draft, origin)
     await replaceFiles(folder, draft)
   } finally {
-    // After a failure, some files may still be written: then the folder is not empty yet.
+    // After a failure, other files may still be written, so the first attempt can find the folder not empty.
     await rm(draft, { recursive: true, force: true, maxRetries: 10 })
   }
 }
 
-/** Keeps the folder itself, as a running server would not find a new one, and replaces each file by one rename. */
+/** Replaces each file by one rename. Keeps the folder itself: a running server would not find a new folder. */
 async function replaceFiles(folder: string, draft: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const names = await readdir(draft, { recursive: true })
@@ -112,7 +112,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
   ])
 }
 
-/** The licenses of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */
+/** The licenses of third-party files that browsers load: hono/html and the search engine in the scripts, and the font. */
 async function readNotices(): Promise<string> {
   const licenses = await Promise.all(
     ['hono/LICENSE', 'minisearch/LICENSE.txt', '@fontsource-variable/figtree/LICENSE'].map(async (file) => {

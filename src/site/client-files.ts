@@ -1,5 +1,5 @@
-// The clients that partners copy: the files in client/ with the types of filters and plans, and the TypeScript one as an npm
-// package, too. Node only.
+// The clients that partners copy: the files in client/ with the types of filters and plans. The TypeScript client is
+// also an npm package. Node only.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const run = promisify(execFile)
 
-/** The package, as its file and the checksum that npm computes. */
+/** The file of the package, and its checksum as npm computes it. */
 interface ClientPackage {
   filename: string
   integrity: string
@@ -22,7 +22,7 @@ interface ClientPackage {
 /** @param folder has a folder `client`. */
 export async function writeClients(folder: string): Promise<ClientPackage> {
   const { plan, objects } = describePlan()
-  // In the project, the types come from imports, which a single file can't have.
+  // Replaces the imports of types by the types, because partners get a single file.
   const write = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
     await writeFile(
@@ -48,7 +48,7 @@ async function packClient(client: string, folder: string): Promise<ClientPackage
     const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc')
     const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom --types'.split(' ')
     await run(tsc, [...settings, '', 'index.ts'], { cwd: draft })
-    // The home folder may not be writable.
+    // npm's default cache is in the home folder, which may not be writable.
     const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
     const { stdout } = await run('npm', words, { cwd: draft })
     const [packed] = parseTrusted<[ClientPackage]>(stdout)

@@ -25,9 +25,9 @@ ${reference.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')}`
   return text.replaceAll('](/', `](${origin}/`)
 }
 
-/** Names the page's address, and links to the Markdown of other pages. "Copy page" makes both absolute. */
+/** Adds the page's address, and makes links lead to the Markdown of other pages. "Copy page" makes both absolute. */
 export function formatMarkdown({ path, markdown }: Page): string {
-  // The path of a file, such as `/openapi.json`, has a dot; that of a page has none.
+  // Only paths of files have a dot, such as `/openapi.json`.
   const linked = markdown.replaceAll(
     /\]\((\/[^\s).#]*)(?=[)#])/g,
     (_, target: string) => `](${getMarkdownPath({ path: target })}`,
@@ -55,7 +55,7 @@ export function formatSitemap(origin: string, sections: readonly Section[]): str
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
 
-/** RFC 9116. Every deploy builds the site, so the date of a service in use stays in the future. */
+/** RFC 9116. Every deploy builds the site and moves the date of expiry. */
 export function formatSecurityTxt(origin: string, now: Date): string {
   const expires = new Date(now)
   expires.setUTCFullYear(expires.getUTCFullYear() + 1)

@@ -8,7 +8,7 @@ import { renderCodeBlock } from './code-block.ts'
 import { exampleOrigin } from './example-origin.ts'
 import type { Markup } from './page-shell.ts'
 
-/** Makes a converter for one page, because no two of its headings and table rows get the same ID. */
+/** Makes a converter for one page: the IDs of its headings and table rows must be unique. */
 function createMarked(): Marked {
   const ids = new Set<string>()
 
@@ -61,13 +61,13 @@ export function readProse(file: string, blocks: Record<string, Block>) {
       return choose(block, comment)
     })
   const markdown = fill((block) => (typeof block === 'string' ? block : block.markdown))
-    // Readers of Markdown make other IDs of headings.
+    // Programs that show Markdown make IDs of their own from headings.
     .replaceAll(/^(#.*) \{#([^}]+)\}$/gm, '<a id="$2"></a>\n\n$1')
     .replaceAll(givenId, '')
   const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
   const filled = fill((block, comment) => (typeof block === 'string' ? block : comment))
-  // Every second part is the name of a block with HTML.
+  // Parts with an odd index are names of blocks with HTML.
   const parts = createMarked().parse(filled, { async: false }).split(comments)
   const body = html`<article class="prose">
     ${parts.map((part, index) => (index % 2 === 0 ? raw(part) : readHtml(part)))}
@@ -89,7 +89,7 @@ export function formatMarkdownTable(columns: readonly string[], rows: readonly (
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-/** Outside code, `<` would start a tag, except for the `<br>` of a table. Code in `text` stays as it is. */
+/** Escapes `<` outside code, where it would start a tag. `<br>` is allowed in a table. */
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll(/(`[^`]*`)|<(?!br>)/g, (_, code?: string) => code ?? '\\<')
 }

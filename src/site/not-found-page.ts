@@ -1,4 +1,4 @@
-// The answer to a browser, with status 404, outside the API.
+// The page that a browser gets with status 404.
 import { html } from 'hono/html'
 import type { Page } from './page-shell.ts'
 

@@ -91,7 +91,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
     </html> `
 }
 
-/** A page with fewer sections has no "On this page". */
+/** Pages with fewer sections have no "On this page". */
 const minSections = 4
 
 /** Puts "Copy page" and "On this page" below the title. */

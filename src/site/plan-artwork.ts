@@ -1,5 +1,5 @@
-// Draws a landscape for a plan, always the same for the same identifier. Cards show it because the policy of the site allows no
-// images of other servers. Pure.
+// Draws a landscape for a plan, always the same for the same identifier. The site's Content-Security-Policy forbids
+// images of other servers, so cards show this instead. Pure.
 import { html } from 'hono/html'
 import type { Markup } from './page-shell.ts'
 

@@ -1,4 +1,4 @@
-// Renders a plan as a card: on the start page when the site is built, and on the plans page in the browser. Pure.
+// Renders a plan as a card: on the start page and in the picture of the guide when the site is built, and in the browser on "Try it". Pure.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
 import type { Plan } from '../catalog/plan-schema.ts'

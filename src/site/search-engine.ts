@@ -37,17 +37,17 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
   return (query) => {
     const results = index.search(query, {
       boost: { title: 4, synonyms: 3, page: 2 },
-      // A guide explains what many parts of the reference only mention.
+      // Prefers guides, which explain, to the reference, which mentions.
       boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
-      // Most entries are about a list of plans: such a word alone finds nothing useful.
+      // Most entries contain these words, so they say little about the subject.
       boostTerm: (term) => (commonWords.has(term) ? 0.2 : 1),
       prefix: true,
-      // Allows one or two typing errors in a word that no page has, but none in a short word.
+      // Allows one or two typing errors, but not in a short word or a word that a page has.
       fuzzy: (term) => (term.length > 3 && !known.has(term) ? 0.2 : false),
-      // Only the index splits names at capitals: "lockIn" is to match `lockInPeriod` as its prefix, and not every "in".
+      // Only the index splits names at capitals: otherwise "lockIn" would also match every "in".
       processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),
     })
-    // An entry with all words comes before one with many mentions of one word. MiniSearch multiplies by this number, too.
+    // Puts an entry with all words before an entry that repeats one word. MiniSearch already multiplies by this number once.
     const rank = ({ score, queryTerms }: (typeof results)[number]) => score * queryTerms.length
     return results
       .toSorted((one, other) => rank(other) - rank(one))

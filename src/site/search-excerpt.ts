@@ -1,6 +1,6 @@
-// Cuts the excerpts of search results. Apart from the engine, which loads later. Pure.
+// Cuts the excerpts of search results. Not in search-engine.ts, which loads later. Pure.
 
-/** Cuts `text` to some `length` characters around the first of the `terms`, at spaces. */
+/** Cuts `text` to about `length` characters around the first of the `terms`, at spaces. */
 export function cutExcerpt(text: string, terms: readonly string[], length: number): string {
   if (text.length <= length) return text
   const lower = text.toLowerCase()

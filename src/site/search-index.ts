@@ -4,7 +4,7 @@ import { readSiteFile } from './markdown.ts'
 import type { SearchEntry } from './search-engine.ts'
 import type { Page, Section } from './page-shell.ts'
 
-/** Words that partners use, by the part of a page that they look for. The pages use others, or other parts use them more. */
+/** Words that partners search for, by the part of a page that answers. That part lacks these words, or other parts use them more. */
 const synonyms = parseTrusted<Record<string, string>>(readSiteFile('search-synonyms.json'))
 
 const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
@@ -37,7 +37,7 @@ async function listEntries(page: Page): Promise<SearchEntry[]> {
       title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
     }
-    // A row that starts with a link is only a way to another entry.
+    // A row that starts with a link only leads to another entry.
     const rows = [...part.matchAll(row)].filter(([, , first = '']) => !first.includes('<a '))
     return [entry].concat(rows.map(([, rowId = '', first = '', cells = '']) => readRow(page, rowId, first, cells)))
   })
@@ -48,7 +48,7 @@ function readRow(page: Page, id: string, first: string, cells: string): SearchEn
   return {
     url: `${page.path}#${id}`,
     page: page.title,
-    // A row of a schema says what it belongs to only in its ID, such as `Plan.currency`.
+    // Only the ID of a schema's row names the schema, such as `Plan.currency`.
     title: id.endsWith(`.${title}`) ? id : title,
     text: readText(cells),
   }

@@ -4,9 +4,9 @@ import type { ErrorCode } from '../../api/error-codes.ts'
 interface Advice {
   cause: string
   fix: string
-  /** The arguments of curl for a request that is refused with this code and has no other effect. */
+  /** The arguments of curl for a request that gets this error and has no other effect. */
   request?: string
-  /** Why no request to the service can or should cause it, and the value of the header Prefer with which the mock server sends it. */
+  /** Why no request should cause this error, and the value of the header Prefer that makes the mock server send it. */
   mock?: [reason: string, prefer: string]
 }
 

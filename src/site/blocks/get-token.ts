@@ -1,4 +1,4 @@
-// The shell command that keeps a token in $TOKEN. curl reads the credentials from standard input: the process list doesn't show them.
+// The shell command that stores a token in $TOKEN. curl reads the credentials from standard input, so the process list doesn't show them.
 import { formatCode } from '../markdown.ts'
 
 const command = String.raw`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |

@@ -65,7 +65,7 @@ function formatParameters(operationId: string, parameters: Parameter[]): string 
   )
 }
 
-/** The start page has complete programs. */
+/** The request of each operation. Complete programs are on the start page. */
 const requests: Record<string, string> = {
   issueAccessToken: `# curl asks for the client secret.\ncurl -X POST -u "$CLIENT_ID" ${exampleOrigin}/api/v3/partners/auth`,
   listPlans: `curl -H "Authorization: Bearer $TOKEN" \\\n  "${exampleOrigin}/api/v3/partners/acme/plans?fundType=COMMODITY"`,
@@ -112,7 +112,7 @@ function formatFields(id: string, { properties = {} }: Schema): string {
   )
 }
 
-/** One row per header of `components`. Some have the same name: an error and a list differ in Cache-Control. */
+/** One row per header of `components`. Two rows can have one name: the Cache-Control of errors is not that of lists. */
 function formatHeaders({ paths, components }: OpenapiDocument): string {
   const responses = Object.values(paths).flatMap((methods) =>
     Object.values(methods).flatMap((operation) => Object.values(operation.responses)),

@@ -1,9 +1,9 @@
-// One listing of a program, with a tab for each language. The page shows all of them as Markdown.
+// One listing of a program, with a tab for each language. The Markdown of the page has all languages.
 import { html } from 'hono/html'
 import { formatCode, readSiteFile, renderCode, type Block } from '../markdown.ts'
 
 interface Tab {
-  /** The language, as readers know it. start.css shows its panel, and every-page.ts remembers it. */
+  /** The name of the language. start.css shows its panel, and every-page.ts remembers the choice. */
   label: string
   /** In src/site, and below the site's address. */
   file: string

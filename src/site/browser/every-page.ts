@@ -8,7 +8,7 @@ for (const element of document.querySelectorAll('[data-origin]')) element.textCo
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
-// Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
+// Ctrl+K and Command+K open the search. A key without a modifier would be pressed by speech input (WCAG 2.1.4).
 const openSearch = createSearchDialog()
 document.querySelector('button.search')?.addEventListener('click', openSearch)
 document.addEventListener('keydown', (event) => {
@@ -17,7 +17,7 @@ document.addEventListener('keydown', (event) => {
   openSearch()
 })
 
-// A language that the reader chooses stays chosen, on every page and at the next visit.
+// Remembers the chosen language for every page and the next visit.
 try {
   for (const input of document.querySelectorAll<HTMLInputElement>('[name=language]')) {
     input.checked ||= input.value === localStorage.getItem('language')

@@ -1,4 +1,4 @@
-// The search dialog. The engine and the index load when the reader opens it, and what the reader types before is kept.
+// The search dialog. The engine and the index load when the reader opens it. Text typed meanwhile is kept.
 import { support } from '../../api/promises.ts'
 import { parseTrusted } from '../../json.ts'
 import type { SearchEntry, SearchResult } from '../search-engine.ts'
@@ -28,7 +28,7 @@ export function createSearchDialog(): () => void {
     if (!engine) status.textContent = 'Loading the search …'
     try {
       const find = await (engine ??= loadEngine())
-      // The reader may have typed on while the index was loading.
+      // The text changed while the index was loading.
       if (query !== input.value.trim()) return
       const results = query === '' ? [] : find(query)
       list.replaceChildren(...results.slice(0, maxResults).map(renderResult))

@@ -30,7 +30,7 @@ form.addEventListener('reset', () => {
   for (const list of form.querySelectorAll('datalist')) list.replaceChildren()
   clear()
 })
-// The browser may restore this page from its back/forward cache. Credentials must not come back.
+// The browser may restore this page from its back/forward cache, which must not bring credentials back.
 addEventListener('pagehide', () => form.reset())
 
 async function submit(): Promise<void> {
@@ -57,12 +57,12 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   const entries = [...form.querySelectorAll('input')].map(({ name, value }) => [name, value.trim()] as const)
   const { clientId = '', clientSecret = '', shortName = '', ...filters } = Object.fromEntries(entries)
   const filter: PlanFilter = {}
-  // As the reader typed it: the API says what is wrong with it.
+  // Unchecked: the API explains a wrong filter.
   for (const [name, text] of Object.entries(filters)) if (text !== '') Reflect.set(filter, name, text)
   const isFiltered = Object.keys(filter).length > 0
   try {
     const options = { clientId, clientSecret, shortName, baseUrl: location.origin, fetch: send }
-    // A person waits, and has a button to try again.
+    // No retries: a person waits, and can press the button again.
     const plans = await new InvestmentPlansClient({ ...options, retryDelaysMs: [] }).listPlans(filter)
     if (!isFiltered) offerFilters(plans)
     return { message: html`<p class="callout">${describeList(plans.length, isFiltered)}</p>`, plans }
@@ -112,7 +112,7 @@ function renderExchange({ url, response, text }: Exchange): Markup {
   </section>`
 }
 
-/** Without the secret and the token: curl asks for the one, and the other is in the response. */
+/** Shows neither secret nor token: curl asks for the secret, and the response above has the token. */
 function formatCurl(url: string): string {
   const credentials = url.endsWith('/auth') ? '-X POST -u "$CLIENT_ID"' : '-H "Authorization: Bearer $TOKEN"'
   return `curl -i ${credentials} '${url}'`
