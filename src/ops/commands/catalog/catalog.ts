@@ -39,7 +39,7 @@ import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const fileFlags = {
   ...previewFlags,
-  overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
+  overwrite: { help: 'the values of the file also replace later changes by others' },
 } as const
 
 /** Shared by verbs that publish a file. */
@@ -151,7 +151,7 @@ export const catalog = {
     flags: {
       ...previewFlags,
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
-      exceptChanged: { help: 'leave the plans with a field that was changed later, and name them' },
+      exceptChanged: { help: 'leave out plans with a later change of the same field, and name them' },
     },
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
@@ -167,7 +167,7 @@ export const catalog = {
     example: 'catalog redo 12',
     flags: {
       ...previewFlags,
-      exceptChanged: { help: 'leave the plans with a field that others changed, and name them' },
+      exceptChanged: { help: 'leave out plans with a later change of the same field, and name them' },
     },
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })

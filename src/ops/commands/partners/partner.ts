@@ -181,28 +181,12 @@ export const partner = {
     },
   }),
 
-  suspend: verb({
+  suspend: changeAccess('suspend', {
     help: 'block a partner, its live tokens included; resume unblocks it',
-    example: 'partner suspend acme',
-    ...change,
-    asks: true,
-    async run({ shortName }, run) {
-      // Reads nothing before: while the database fails, the mark in the cache must come within seconds.
-      await run.confirm(`${shortName} will be suspended: every request gets 401, until partner resume.`)
-      return (await changeAndReport(run, shortName, { kind: 'suspend' })).output
-    },
+    effect: 'be suspended: every request gets 401, until partner resume',
   }),
 
-  resume: verb({
-    help: 'end a suspension',
-    example: 'partner resume acme',
-    ...change,
-    asks: true,
-    async run({ shortName }, run) {
-      await run.confirm(`${shortName} will get tokens and lists again.`)
-      return (await changeAndReport(run, shortName, { kind: 'resume' })).output
-    },
-  }),
+  resume: changeAccess('resume', { help: 'end a suspension', effect: 'get tokens and lists again' }),
 
   set: verb({
     help: 'change its name for people, its country or its contact, which is in no record; contact=null deletes it',
@@ -228,15 +212,9 @@ export const partner = {
     },
   }),
 
-  end: verb({
+  end: changeAccess('end', {
     help: 'end a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
-    example: 'partner end acme --note "Contract ended."',
-    ...change,
-    asks: true,
-    async run({ shortName }, run) {
-      await run.confirm(`${shortName} will be ended for good, and its secrets deleted.`)
-      return (await changeAndReport(run, shortName, { kind: 'end' })).output
-    },
+    effect: 'be ended for good, and its secrets deleted',
   }),
 
   usage: verb({
@@ -259,6 +237,20 @@ export const partner = {
       })
     },
   }),
+}
+
+/** Reads nothing before: while the database fails, the mark in the cache must come within seconds. */
+function changeAccess(kind: 'suspend' | 'resume' | 'end', { help, effect }: { help: string; effect: string }) {
+  return verb({
+    ...change,
+    help,
+    example: `partner ${kind} acme`,
+    asks: true,
+    async run({ shortName }, run) {
+      await run.confirm(`${shortName} will ${effect}.`)
+      return (await changeAndReport(run, shortName, { kind })).output
+    },
+  })
 }
 
 /** What a partner was when a change changed nothing. */

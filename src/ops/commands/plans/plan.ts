@@ -1,5 +1,6 @@
 // ops plan …
-import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { findPlan, listPlans } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import {
   prepareClosing,
@@ -40,9 +41,9 @@ export const plan = {
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',
-    async run({ country: code, partner, at, json: isJson }, { store }) {
+    async run({ country: code, partner, at }, { store }) {
       const listed = partner === undefined ? code : await findListedCountry(store, partner, at)
-      const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
+      const plans = await listPlans(store, listed, at)
       const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
       return {
         data: partner === undefined ? plans : plans.map(toResponse),
@@ -133,8 +134,8 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
   return `${after.identifier} ${state} to new investment${where}. Customers ${read}`
 }
 
-const toResponse = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
+const toResponse = ({ viewableIn: _viewableIn, ...listed }: CatalogPlan) => listed
 
-function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
+function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }
 }

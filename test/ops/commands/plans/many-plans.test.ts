@@ -42,8 +42,3 @@ test.each([
   expect(stdout).toContain(said)
   expect(count).toBeLessThanOrEqual(10)
 })
-
-test('a list of all plans takes a few calls', async () => {
-  const { count, stdout } = await countCalls('plan list')
-  expect({ count, lines: stdout.split('\n').length }).toEqual({ count: 3, lines: 11_002 })
-})
