@@ -24,8 +24,8 @@ const modes = {
   ci: { include: '*.ci.test.ts', exclude: [], propertyRuns: 25 },
   slow: { include: '*.{ci,slow,thorough}.test.ts', exclude: [], propertyRuns: 500 },
 }
-const workerFolders = ['test/{worker,crypto,site/client}/**']
-const nodeFolders = ['test/{account,api,catalog,db,ops,town}/**', 'test/site', 'test']
+const workerFolders = ['test/{crypto,site/client}/**', 'test/worker', 'test/worker/!(cache)/**']
+const nodeFolders = ['test/{account,api,catalog,db,ops,town,worker/cache}/**', 'test/site', 'test']
 
 /** The cases of a file may be in the support that it imports. */
 function measureFile({ moduleId }: TestSpecification): number {

@@ -80,4 +80,3 @@ const changeValue =
   }
 
 export const garbleValue = changeValue(({ byteLength }) => new Uint8Array(byteLength).fill(7).buffer)
-export const truncateValue = changeValue((value) => value.slice(0, -1))

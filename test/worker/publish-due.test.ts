@@ -101,13 +101,6 @@ test('counts each run in the dataset, also one that fails, apart from partners',
   await logOf(() => runSchedule({ ...env, USAGE: broken }))
 })
 
-test('publishes nothing before the time', async () => {
-  const id = await schedule(makePlan({ id: 1 }), future)
-  expect(await logOf(runSchedule)).toEqual([])
-  expect(await readState(id)).toBe('scheduled')
-  expect(await listNames()).toEqual([])
-})
-
 test('publishes in the order of the times', async () => {
   const second = await schedule(makePlan({ id: 2 }), past + 60)
   const first = await schedule(makePlan({ id: 1 }), past)
@@ -160,16 +153,6 @@ test('merges a publication with what others changed since, and goes on with the 
   expect(bases).toBe(1)
 })
 
-test('merges many small publications in one run', async () => {
-  const plans = Array.from({ length: 20 }, (_, index) => makePlan({ id: index + 1 }))
-  await seedPlans(...plans)
-  const closed = { isInvestable: false, nonInvestableNote: 'Closed.' }
-  const ids = await Promise.all(plans.map((plan) => schedule({ ...plan, ...closed }, past)))
-  await seedPlans(...plans.map((plan) => ({ ...plan, performance1: 7.5 })))
-  await logOf(runSchedule)
-  expect(new Set(await Promise.all(ids.map(readState)))).toEqual(new Set(['published']))
-})
-
 test('when storage fails for one publication, a later one that needs it does not end as conflicted', async () => {
   const { identifier } = makePlan({ id: 1 })
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 9 }))
@@ -208,21 +191,6 @@ test('a publication that others come before ten times waits for the next run', a
   expect(await logOf(() => runSchedule({ ...env, DB: busy }))).toEqual([])
   expect(await readState(id)).toBe('scheduled')
   expect(await logOf(runSchedule)).toEqual([await published(id)])
-})
-
-test('never publishes a publication that waits for approval', async () => {
-  const id = await schedule(makePlan({ id: 1 }), past, 'waiting', { needsApproval: true })
-  expect(await logOf(runSchedule)).toEqual([])
-  expect(await readState(id)).toBe('waiting')
-  expect(await listNames()).toEqual([])
-})
-
-test('a publication that was approved is published at its time', async () => {
-  const id = await schedule(makePlan({ id: 1 }), future, 'waiting', { needsApproval: true })
-  expect(await approveForLater(db, { publicationId: id, actor: 'another', note: null })).toBe(true)
-  await env.DB.prepare('update publications set due_at = ?').bind(past).run()
-  await logOf(runSchedule)
-  expect(await readState(id)).toBe('published')
 })
 
 test('when storage fails, the next run publishes', async () => {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { afterAll } from 'vitest'
+import { createKv } from '../../support/memory-kv.ts'
 
 export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
 
@@ -107,26 +108,4 @@ export function describeError(error: unknown): Error {
   // The lowest byte of an extended code is the primary one.
   const text = `${message}: ${codeNames.get(errcode & 0xff) ?? 'SQLITE_ERROR'}`
   return new Error(`D1_ERROR: ${text}`, { cause: new Error(text) })
-}
-
-function createKv(): KVNamespace {
-  const entries = new Map<string, { value: string; key: { name: string; metadata?: unknown } }>()
-  const list = async ({ prefix, cursor, limit = 1000 }: KVNamespaceListOptions = {}) => {
-    const start = Number(cursor ?? 0)
-    const end = start + limit
-    const names = [...entries.keys()].filter((name) => name.startsWith(prefix ?? '')).toSorted()
-    const keys = names.slice(start, end).map((name) => entries.get(name)?.key)
-    return end < names.length ? { keys, list_complete: false, cursor: String(end) } : { keys, list_complete: true }
-  }
-  return {
-    list,
-    get: async (name: string) => entries.get(name)?.value ?? null,
-    getWithMetadata: async (name: string) => {
-      const { value = null, key } = entries.get(name) ?? {}
-      return { value, metadata: key?.metadata ?? null }
-    },
-    put: async (name: string, value: string, { metadata }: KVNamespacePutOptions = {}) =>
-      void entries.set(name, { value, key: { name, ...(metadata !== undefined && { metadata }) } }),
-    delete: async (name: string) => void entries.delete(name),
-  } as never
 }

@@ -1,5 +1,5 @@
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, describe, expect, test, vi, type MockInstance } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi, type MockInstance } from 'vitest'
 import { filterNames } from '../../../src/catalog/plan-filters.ts'
 import {
   clientVersion,
@@ -31,11 +31,11 @@ const sendToWorker: ClientOptions['fetch'] = async (url, init) => {
 const createClient = (options: Partial<ClientOptions> = {}) =>
   new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch: sendToWorker, retryDelaysMs: [], ...options })
 
-beforeEach(async () => {
+beforeAll(async () => {
   partner = await seedPartner('KE')
-  exchanges = []
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 2, currency: 'USD' }))
 })
+beforeEach(() => void (exchanges = []))
 afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()
@@ -173,7 +173,15 @@ test('refuses an unknown filter before any request, and names the others', async
 })
 
 test('keeps the lists of a hundred filters at most', async () => {
-  const client = createClient()
+  const list = { data: { total: 0, plans: [] } }
+  const token = { access_token: 'a.b.c', expires_in: 3600 }
+  const client = createClient({
+    fetch: async (url, { headers }) => {
+      if (url.endsWith('/auth')) return Response.json(token)
+      if (new Headers(headers).has('If-None-Match')) return new Response(null, { status: 304 })
+      return Response.json(list, { headers: { ETag: '"x"' } })
+    },
+  })
   const first = await client.listPlans()
   for (let number = 1; number < 100; number++) await client.listPlans({ fundType: `${number}` })
   expect(await client.listPlans()).toBe(first)

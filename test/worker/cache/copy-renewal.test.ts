@@ -1,5 +1,4 @@
 // When a copy in KV is written.
-import { env } from 'cloudflare:workers'
 import { describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import {
@@ -27,6 +26,7 @@ import {
   startNewIsolate,
   useSimulatedCatalog,
   withReplica,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

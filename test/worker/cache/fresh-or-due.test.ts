@@ -1,5 +1,4 @@
 // The rows *fresh* and *due* of the first table.
-import { env } from 'cloudflare:workers'
 import { describe, expect, test, vi } from 'vitest'
 import {
   changeCatalog,
@@ -11,6 +10,7 @@ import {
   session,
   start,
   useSimulatedCatalog,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

@@ -1,5 +1,4 @@
 // Copies in KV.
-import { env } from 'cloudflare:workers'
 import { describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
@@ -19,6 +18,7 @@ import {
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

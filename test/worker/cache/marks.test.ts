@@ -1,5 +1,4 @@
 // "The mark" of a command that ended the access of a partner.
-import { env } from 'cloudflare:workers'
 import { describe, expect, test } from 'vitest'
 import { getPartnerKey, type PartnerMark } from '../../../src/api/cache-keys.ts'
 import { StorageError } from '../../../src/db/database.ts'
@@ -22,6 +21,7 @@ import {
   start,
   startNewIsolate,
   useSimulatedCatalog,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

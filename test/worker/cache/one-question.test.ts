@@ -1,5 +1,4 @@
 // One question confirms all partners of an isolate.
-import { env } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import type { CatalogSession } from '../../../src/worker/cache/cache-context.ts'
@@ -26,6 +25,7 @@ import {
   suspendOther,
   useSimulatedCatalog,
   withReplica,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

@@ -1,5 +1,4 @@
 // The last column of the first table: D1 fails for this request.
-import { env } from 'cloudflare:workers'
 import { describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { StorageError } from '../../../src/db/database.ts'
@@ -25,6 +24,7 @@ import {
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

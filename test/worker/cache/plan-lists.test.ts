@@ -1,5 +1,4 @@
 // The second table: which list is served, and which is kept.
-import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { StorageError } from '../../../src/db/database.ts'
 import type { CacheContext, CatalogSession } from '../../../src/worker/cache/cache-context.ts'
@@ -23,6 +22,7 @@ import {
   startNewIsolate,
   useSimulatedCatalog,
   withReplica,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

@@ -1,5 +1,4 @@
 // "The seal" of a partner’s copy.
-import { env } from 'cloudflare:workers'
 import { describe, expect, test } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { createSeal } from '../../../src/crypto/seal.ts'
@@ -16,6 +15,7 @@ import {
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

@@ -1,5 +1,4 @@
 // "Sign-in".
-import { env } from 'cloudflare:workers'
 import { describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import type { PartnerAccess } from '../../../src/db/client-queries.ts'
@@ -23,6 +22,7 @@ import {
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
+  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()

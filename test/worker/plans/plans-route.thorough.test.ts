@@ -120,7 +120,7 @@ describe('the list', () => {
     expect(await response.json()).toEqual({ message: 'Plans fetched successfully', data: { total: 0, plans: [] } })
   })
 
-  test('is complete when it is large, and HEAD has no body', async () => {
+  test('is complete when it is large', async () => {
     const plans = Array.from({ length: 300 }, (_, id) => makePlan({ id, about: 'é'.repeat(2000) }))
     await seedPlans(...plans)
     for (let count = 0; count < 2; count++) {
@@ -129,8 +129,6 @@ describe('the list', () => {
         data: { total: 300, plans: plans.map(toPartnerPlan) },
       })
     }
-    const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
-    expect({ status: head.status, text: await head.text() }).toEqual({ status: 200, text: '' })
   })
 
   test('takes one session with one query for the partner and one for the plans', async () => {
@@ -189,7 +187,7 @@ describe('the list', () => {
     await seedPlans(makePlan())
     await list()
     const put = vi.spyOn(env.CATALOG_CACHE, 'put')
-    for (let made = 0; made < 100; made++) await list(`?fundType=made-up-${made}`)
+    for (let made = 0; made < 20; made++) await list(`?fundType=made-up-${made}`)
     expect(put).not.toHaveBeenCalled()
     expect((await list()).headers.get('Cache-Status')).toMatch(/^memory; hit/)
   })
@@ -208,7 +206,7 @@ describe('filters', () => {
     )
   })
 
-  test.each([
+  const queries: [query: string, ids: number[]][] = [
     ['?currency=USD', [2, 3]],
     ['?currency=usd', [2, 3]],
     ['?currency=ZZZ', []],
@@ -228,9 +226,12 @@ describe('filters', () => {
     [`?fundType=${encodeURIComponent("' or 1=1 --")}`, []],
     [`?fundType=${'A'.repeat(10_000)}`, []],
     [`?fundType=${'資'.repeat(64)}`, [5]],
-  ])('%s', async (query, ids) => {
-    expect(await listIds(query)).toEqual(ids)
-    expect(await listIds(query), 'from the cache').toEqual(ids)
+  ]
+  test('select the plans, from D1 and from the cache', async () => {
+    for (const [query, ids] of queries) {
+      const found = { d1: await listIds(query), cache: await listIds(query) }
+      expect({ query, ...found }).toEqual({ query, d1: ids, cache: ids })
+    }
   })
 
   test('return a 400 that names every unreadable one', async () => {
@@ -560,8 +561,10 @@ test('HEAD returns the headers of GET without the body', async () => {
   expect(head.headers.get('Content-Type')).toBe('application/json')
 })
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('returns 405 for %s', async (method) => {
-  const response = await requestPlans({ shortName: partner.shortName, token, method })
-  expect(response.headers.get('Allow')).toBe('GET, HEAD')
-  await expectRefusal(response, 405, 'method_not_allowed')
+test('other methods get a 405', async () => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    const response = await requestPlans({ shortName: partner.shortName, token, method })
+    expect(response.headers.get('Allow')).toBe('GET, HEAD')
+    await expectRefusal(response, 405, 'method_not_allowed')
+  }
 })

@@ -155,22 +155,6 @@ test('an undo of a catalog that changes while it is read is computed from one mo
 })
 
 describe('a publication at a time', () => {
-  test('has no effect yet, and can be cancelled once', async () => {
-    const dueAt = nextMinute()
-    const scheduled = await close('cash', store, dueAt)
-    expect(scheduled).toMatchObject({ state: 'scheduled', dueAt })
-    expect(await listPlans(store)).toEqual([cash, gold])
-    expect(await listPublications(store, { states: pendingStates })).toMatchObject([
-      { id: scheduled.id, conflict: null },
-    ])
-    expect(await cancelPublication(store, scheduled.id, boris)).toMatchObject({
-      state: 'cancelled',
-      decidedBy: boris.actor,
-      decidedNote: 'Checked.',
-    })
-    await expect(cancelPublication(store, scheduled.id, boris)).rejects.toThrow('it is cancelled')
-  })
-
   test('in the past is refused', async () => {
     await expect(close('cash', store, 60)).rejects.toThrow('in the past')
     expect(await listPublications(store, {})).toHaveLength(1)
@@ -272,23 +256,6 @@ describe('with approval', () => {
     })
     expect((await findPlan(store, 'cash')).isInvestable).toBe(false)
     await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is published')
-  })
-
-  test('a publication at a time is scheduled when it is approved, and a cancelled one is never published', async () => {
-    const { id } = await close('cash', careful, nextMinute())
-    const approved = { state: 'scheduled', approvedBy: boris.actor, approvedNote: 'Checked.' }
-    expect(await approvePublication(careful, id, boris)).toMatchObject(approved)
-    await cancelPublication(careful, id, boris)
-    await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is cancelled')
-    expect(await listPlans(store)).toEqual([cash, gold])
-  })
-
-  test('a publication is merged with what was changed while it waited', async () => {
-    const { id } = await close('cash', careful)
-    await setHint('cash', 'Later')
-    const row = await approvePublication(careful, id, boris)
-    expect(row).toMatchObject({ id, state: 'published', actor: amina.actor, approvedBy: boris.actor })
-    expect(await findPlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
   })
 
   test('a publication conflicts when the same field was changed, and can be made again from the record', async () => {
@@ -490,11 +457,4 @@ test('the outcome of a change is known when a statement after it is refused', as
   const failure = { cause: { message: 'Not allowed.' } }
   await expect(close('cash', { ...store, db, changes })).rejects.toMatchObject(failure)
   expect(changes.outcome).toBe('changed')
-})
-
-test('operators who change a plan each at the same time all succeed', async () => {
-  const plans = [3, 4, 5, 6, 7, 8].map((id) => makePlan({ id }))
-  await importPlans(plans, true)
-  await Promise.all(plans.map(({ identifier }) => setFields(store, identifier, ['name=New'], request)))
-  expect(await listPlans(store)).toEqual(plans.map((plan) => ({ ...plan, name: 'New' })))
 })
