@@ -17,7 +17,7 @@ export interface PartnerMark {
   endedAtMs: number
 }
 
-/** A replica of D1 lags behind by less than this: what it says of a partner counts as older by as much. */
+/** A replica of D1 lags behind by less than this: its answer about a partner counts as this much older. */
 export const maxReplicaLagMs = 60_000
 
 export function getPartnerKey(clientId: string): string {

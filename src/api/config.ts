@@ -36,7 +36,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** The service was never set up: it has no key yet. */
+/** The service has no key yet. */
 export class NoSigningKeyError extends ConfigError {}
 
 export type ReadConfig = (env: object) => Promise<Config>

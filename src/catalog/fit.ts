@@ -5,14 +5,14 @@ import { nameSome } from '../abbreviate.ts'
 
 /** A plan that a change concerns. Null is a plan that doesn't exist. */
 export interface ComparedPlan<Plan> {
-  /** What the change was computed from. */
+  /** The plan from which the change was computed. */
   base: Plan | null
   own: Plan | null
   /** In the catalog: `base`, unless others changed the plan since. */
   current: Plan | null
 }
 
-/** What all plans of a catalog must agree on, such as whose an identifier is: plans with the same field and ID have the same value. */
+/** A value that all plans of a catalog with the same field and ID must share, such as the owner of an identifier. */
 export interface Claim {
   /** `identifier`, `members`, or a field with an object that has an ID. */
   field: string
@@ -26,7 +26,7 @@ interface OwnedClaim extends Claim {
   plan: string
 }
 
-/** Two plans that don't agree on a claim: one of the change, and one of the catalog or another one of the change. */
+/** Two plans that don't agree on a claim: a plan of the change, and another plan of the change or the catalog. */
 export interface Contradiction extends OwnedClaim {
   otherPlan: string
   otherValue: unknown
@@ -34,20 +34,20 @@ export interface Contradiction extends OwnedClaim {
 
 /** Why a change does not fit. `members`: plans would have different fields. */
 export type Misfit =
-  /** @param by the pending publications that will change these fields before; empty when others changed them already. */
+  /** @param by the pending publications that will change these fields first; empty when others already changed them. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
   | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
   /** Not all of its plans were written, or some were deleted. */
   | { kind: 'incomplete' }
-  /** It was computed from a newer catalog than the database has: an older database was restored. */
+  /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
 export interface Fit<Plan> {
   /** Compares one plan of the change. @returns the plan after it, merged with later changes by others. */
   add: (compared: ComparedPlan<Plan>) => Plan | null
-  /** Lists what the catalog's other plans must agree with. */
+  /** Lists the claims with which other plans of the catalog must agree. */
   listNewClaims: () => Claim[]
-  /** Compares other plans of the catalog, of which those that share a claim matter. */
+  /** Compares other plans of the catalog: the plans that share a claim matter. */
   addOthers: (plans: Iterable<PlainPlan>) => void
   /** @returns undefined when the change fits. */
   findMisfit: () => Misfit | undefined
@@ -118,7 +118,7 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/** Lists what a plan claims that it did not claim before. */
+/** Lists the new claims of a plan. */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
   const known = new Map((before ? listClaims(before) : []).map((claim) => [keyOf(claim), claim.value]))
@@ -154,7 +154,7 @@ export function describeMisfit(misfit: Misfit): string {
   }
 }
 
-/** Names what plans don't agree on: `category.name of gold`. */
+/** Names the values on which plans don't agree: `category.name of gold`. */
 export function nameContradictions(contradictions: readonly Contradiction[]): string {
   return nameSome(
     contradictions.flatMap((contradiction) =>

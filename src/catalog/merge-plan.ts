@@ -3,7 +3,7 @@ import { nameSome } from '../abbreviate.ts'
 import { isJsonObject } from '../json.ts'
 import { mergeRules } from './merge-rules.ts'
 
-/** A plan with any fields, also those that this copy of the code doesn't know. */
+/** A plan with any fields, also with fields that this copy of the code doesn't know. */
 export type PlainPlan = Readonly<Record<string, unknown>>
 
 /** Both sides changed a field in different ways. Without a field: one removed the plan, or made it another plan. */
@@ -15,7 +15,7 @@ export interface FieldConflict {
 }
 
 export interface PlanMerge<Plan> {
-  /** Where there is a conflict, it has its own values. */
+  /** Has its own values where there is a conflict. */
   plan: Plan | null
   conflicts: FieldConflict[]
 }
@@ -23,7 +23,7 @@ export interface PlanMerge<Plan> {
 /**
  * Merges the own changes of a plan with later changes by others. A field is one value, unless `mergeRules` has a rule for it. A plan
  * with another identifier is another plan.
- * @param base what both began with. Null is a plan that doesn't exist.
+ * @param base the plan before both changes. Null is a plan that doesn't exist.
  */
 export function mergePlan<Plan extends PlainPlan>(
   base: Plan | null,

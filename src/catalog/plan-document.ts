@@ -11,7 +11,7 @@ export function storePlan(stored: CatalogPlan | null): StoredPlan {
   return [JSON.stringify(plan), JSON.stringify(viewableIn.toSorted())]
 }
 
-/** Trusts what an import has checked. A version from before a field was added lacks it. */
+/** Trusts a document, because an import has checked it. Versions from before a field was added lack the field. */
 export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
   if (document === null || viewableIn === null) return null
   return { ...parseTrusted<Plan>(document), viewableIn: parseTrusted<string[]>(viewableIn) }

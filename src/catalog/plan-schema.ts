@@ -7,7 +7,7 @@ import { findCountryHint, isCountryCode } from './country-codes.ts'
 
 /** For amounts and returns. */
 export const maxDigits = 15
-/** One less than MAX_SAFE_INTEGER: the filter categoryId turns larger numbers into that, which no category has. */
+/** One less than MAX_SAFE_INTEGER: the filter categoryId turns larger numbers into MAX_SAFE_INTEGER, which no category has. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
 const countryCode = z.string({ error: 'a country code' }).refine(isCountryCode, {
@@ -34,7 +34,7 @@ const text = (maxLength: number) => {
   return (
     z
       .string(error)
-      // Texts that look the same are the same, for filters and for plans that share a category.
+      // Texts that look the same must be equal, for filters and for plans that share a category.
       .normalize('NFC')
       .max(maxLength, { error, abort })
       .refine((value) => value.trim() !== '', { error, abort })

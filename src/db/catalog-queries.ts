@@ -62,7 +62,7 @@ export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, listOf(planIds))))
 }
 
-/** The size of a list of plans: bytes are those of its documents with a comma each. */
+/** The size of a list of plans: the bytes of its documents, with a comma each. */
 export interface ListSize {
   plans: number
   bytes: number

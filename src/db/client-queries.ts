@@ -7,7 +7,7 @@ import { newestRevision } from './plan-queries.ts'
 import { selectNewest } from './record-numbers.ts'
 import { changeRecord, type StoredSecret } from './schema.ts'
 
-/** The Worker reads this about a partner: to authenticate its client, and to decide what its tokens give access to. */
+/** The Worker reads this about a partner, to authenticate its client and to authorize its tokens. */
 export interface PartnerAccess {
   shortName: string
   country: string

@@ -1,4 +1,4 @@
-// SQL that reads the whole database for a copy. Its tables are those that the database has, whatever the schema says.
+// SQL that reads the whole database for a copy, also tables that the schema lacks.
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
 import { readPages, tellRows } from './pages.ts'
@@ -42,7 +42,7 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }
 
-/** Selects a text that differs after each change but those of contacts: states only move forward, and rows are only added. */
+/** Selects a text that differs after each change, except of contacts: states only move forward, and rows are only added. */
 export async function selectFingerprint(db: Database): Promise<string> {
   return JSON.stringify(
     await db.values(sql`

@@ -9,7 +9,7 @@ export interface Database {
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
   /** For a statement without rows. @throws StorageError when D1 fails */
   run: (query: SQL) => Promise<unknown>
-  /** Hears of the command line what takes long, and how far it is. */
+  /** Receives progress messages. */
   readonly hear?: ((text: string) => void) | undefined
 }
 

@@ -10,7 +10,7 @@ export async function selectMigrations(db: OperatorDatabase): Promise<string[]> 
   return rows.map(([name]) => name)
 }
 
-/** Counts the plans that a country lists; by default, those that any country lists. */
+/** Counts the plans that a country lists; by default, plans that any country lists. */
 export async function countListedPlans(db: OperatorDatabase, country?: string): Promise<number> {
   const newest = listNewestVersions(db, isNotSuperseded)
   const [listed] = await db

@@ -1,4 +1,4 @@
-// Deletes what only the newest row of a partner may have. For the command line and for the Worker's schedule.
+// Deletes values that only the newest row of a partner may have. For the command line and for the Worker's schedule.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign } from './column-values.ts'

@@ -100,7 +100,7 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   })
 }
 
-/** Which changes: those of one partner, since and until a Unix second. */
+/** Selects changes: of one partner, since and until a Unix second. */
 export interface EntryFilter {
   shortName?: string | undefined
   since?: number | undefined

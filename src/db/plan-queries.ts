@@ -1,4 +1,4 @@
-// The SQL of the Worker's plan list, and what the current catalog is.
+// The SQL of the Worker's plan list, and of the current catalog.
 import { and, isNotNull, sql, type Placeholder, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
@@ -15,7 +15,7 @@ export const newestRevision = selectNewest(publications.revision)
 type Versions = Record<'publicationId' | 'baseRevision', SQLWrapper>
 type Publications = Record<'id' | 'baseRevision', SQLWrapper>
 
-/** Whether a version is one that counts of a publication. */
+/** Whether a version of a publication counts. */
 export function isCounted(version: Versions, publication: Publications): SQL {
   return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
 }
@@ -39,7 +39,7 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
     group by ${planVersions.planId}`
 }
 
-/** Reads the history only as far as it isn't marked yet. No parameter: with one, SQLite could not use the partial index. */
+/** Reads only versions that aren't marked. No parameter: with one, SQLite could not use the partial index. */
 export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 
 /** The versions of one publication. */
@@ -82,8 +82,8 @@ const listQuery = writeQuery(sql`
 const noFilter = Object.fromEntries(filterNames.map((name) => [name, null]))
 
 /**
- * Lists the documents of the plans that are viewable in a country, in ascending ID, with the revision of the catalog that they
- * belong to. One statement, so that both come from the same moment.
+ * Lists the documents of the plans that are viewable in a country, in ascending ID, with the revision of the catalog. One statement, so
+ * that documents and revision come from the same moment.
  * @throws StorageError when D1 fails
  */
 export async function selectPlanList(

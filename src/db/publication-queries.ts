@@ -32,7 +32,7 @@ export interface PublicationFilter {
   /** Published after this revision of the catalog. */
   afterRevision?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
-  /** Also the open ones of other times. */
+  /** Also open publications of other times. */
   isOpenIncluded?: boolean
 }
 
@@ -78,7 +78,7 @@ function selectWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<
   )
 }
 
-/** Selects what a publication changes, in ascending order of the plans. @param planIds only these plans. */
+/** Selects the changes of a publication, in ascending order of the plans. @param planIds only these plans. */
 export async function selectChanges(
   db: OperatorDatabase,
   id: number,
@@ -87,7 +87,7 @@ export async function selectChanges(
   return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
 }
 
-/** Selects what publications change, by their IDs. @param planIds only these plans. */
+/** Selects the changes of publications, by their IDs. @param planIds only these plans. */
 export async function selectChangesOf(
   db: OperatorDatabase,
   ids: readonly number[],

@@ -9,8 +9,8 @@ const { state, actor, dueAt } = publications
 
 /**
  * Lets a staged publication wait.
- * @param comparedRevision the revision of the catalog that it was compared with.
- * @returns false when somebody published since, or it was deleted.
+ * @param comparedRevision the revision of the catalog with which the publication was compared.
+ * @returns false when somebody published since, or the publication was deleted.
  */
 export async function releasePublication(
   db: Database,
@@ -22,7 +22,7 @@ export async function releasePublication(
   return (await updatePublication(db, publicationId, { state: next }, isReady)) !== undefined
 }
 
-/** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */
+/** Approves a publication that is due later. @returns false when the publication does not wait, is due, or is by the same actor. */
 export async function approveForLater(db: Database, decision: Decision): Promise<boolean> {
   const isOther = sql`lower(${actor}) <> lower(${decision.actor})`
   const isForLater = and(eq(state, 'waiting'), isOther, gt(dueAt, sql`unixepoch()`))
@@ -30,7 +30,7 @@ export async function approveForLater(db: Database, decision: Decision): Promise
   return (await updatePublication(db, decision.publicationId, changes, isForLater)) !== undefined
 }
 
-/** Cancels a publication that is pending or conflicted. @returns whether it could. */
+/** Cancels a publication that is pending or conflicted. @returns whether the publication was cancelled. */
 export async function endAsCancelled(db: Database, decision: Decision): Promise<boolean> {
   const changes = { state: 'cancelled' as const, ...decide(decision) }
   const isOpen = inArray(state, openStates)

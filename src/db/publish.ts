@@ -88,16 +88,16 @@ export async function updatePublication(
 
 export const maxAttempts = 10
 
-/** `overtaken`: others published again and again while it was compared. */
+/** `overtaken`: others published again and again while this publication was compared. */
 export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
 
-/** Compares what a command has staged with the catalog, and changes nothing. */
+/** Compares a staged publication with the catalog, and changes nothing. */
 export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
   return comparePublication(db, publicationId, eq(publications.state, 'staging'))
 }
 
 /**
- * Merges a pending publication with later changes by others, then publishes it. Does so again when others published in between.
+ * Merges a pending publication with later changes by others, then publishes it. Starts again when others published in between.
  * @param publishOnce calls `publish`.
  * @returns its result, or why the publication was not published.
  */
@@ -116,7 +116,7 @@ export async function publishPending<Result>(
   return { kind: 'overtaken' }
 }
 
-/** Ends a pending publication with a conflict. @returns whether it could. */
+/** Ends a pending publication with a conflict. @returns whether the publication was ended. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
   const changes = { state: 'conflicted' as const, conflict, ...decide(decision) }
   const isPending = inArray(publications.state, pendingStates)

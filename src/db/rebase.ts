@@ -25,7 +25,7 @@ export interface Compared {
   baseRevision: number
   /** The revision of the catalog that it was compared with. */
   comparedRevision: number
-  /** Whether others changed some of its plans since. */
+  /** Whether others changed some of its plans since then. */
   isMerged: boolean
 }
 
@@ -35,7 +35,7 @@ export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kin
 /**
  * Compares a publication with the catalog. Changes nothing.
  * @param isReady whether it may be published now.
- * @param stageMerged gets plans, merged with later changes by others, page by page: all of them may be more than memory holds.
+ * @param stageMerged receives merged plans page by page, because memory may not hold all.
  */
 export async function comparePublication(
   db: Database,
@@ -52,7 +52,7 @@ export async function comparePublication(
   if (!isWhole) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
   if (!isKnown) return { kind: 'conflict', misfit: { kind: 'restored' } }
   const same = { kind: 'fits', baseRevision, comparedRevision: newest } as const
-  // Nothing was published since it was compared, at its proposal.
+  // Nothing was published since the publication was proposed and compared.
   if (baseRevision === newest) return { ...same, isMerged: false }
 
   const fit = createFit<CatalogPlan>()
@@ -153,7 +153,7 @@ function readComparedRow(row: ComparedRow): ComparedVersion {
 const otherOwn = alias(planVersions, 'other_own')
 const otherPublication = alias(publications, 'other_publication')
 
-/** What a plan has that all plans must agree on, and its amounts. */
+/** The values of a plan on which all plans must agree, and its amounts. */
 const selectClaims = (document: SQLWrapper) => sql`(
   select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
 )`

@@ -21,7 +21,7 @@ export interface PlanAfter {
 }
 
 /**
- * Stages a publication. When it is interrupted, `deleteAbandoned` deletes what it left.
+ * Stages a publication. `deleteAbandoned` deletes the rows of an interrupted call.
  * @returns its ID.
  */
 export async function stagePublication(
@@ -52,7 +52,7 @@ export async function stagePublication(
   return row[0]
 }
 
-/** Copies the plans of a publication to another base, but for those that were merged for it, and stand there already. */
+/** Copies the plans of a publication to another base, except merged plans, which already stand there. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
@@ -150,7 +150,7 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
 
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
 
-/** Deletes what nobody finished within an hour: a row only when it has no plans left, so that none is without a row. May run twice. */
+/** Deletes publications that nobody finished within an hour: first the plans, then the row. May run twice. */
 export async function deleteAbandoned(db: Database): Promise<void> {
   const { id } = publications
   const { publicationId } = planVersions

@@ -1,11 +1,11 @@
 /**
- * A map of at most `maxSize`. Evicts the least recently used entries, and does not hold one that is larger than that.
+ * A map of at most `maxSize`. Evicts the least recently used entries, and does not hold an entry larger than `maxSize`.
  * @param measure the size of an entry, which must not change. By default, sizes are numbers of entries.
  */
 export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
   const entries = new Map<string, Value>()
   let size = 0
-  /** Reading it again moves nothing: most requests of an isolate read what the one before has read. */
+  /** Already the last entry: most requests read the same entry as the request before. */
   let newestKey: string | undefined
 
   function remove(key: string): void {

@@ -11,8 +11,8 @@ const bounds = {
   maxBytes: 24 * 1024 * 1024,
   maxPartners: 10_000,
   /**
-   * Three lists of 10,000 plans, besides those that the cache holds. Readers may still have those when it evicts them: at most 100 MB
-   * in all. An isolate has 128 MB.
+   * Three lists of 10,000 plans, besides the lists of the cache, which readers may still hold after the cache evicts them: at most
+   * 100 MB in all. An isolate has 128 MB.
    */
   maxStreamedBytes: 52 * 1024 * 1024,
 }

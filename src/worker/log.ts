@@ -10,7 +10,7 @@ export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
   console[level](JSON.stringify({ level, ...event }))
 }
 
-/** Never throws: what is counted goes on if the dataset is missing or fails. Queries address the columns by number. */
+/** Never throws: a request does not fail with the dataset. Queries address the columns by number. */
 export function countInDataset(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
   try {
     dataset?.writeDataPoint(point)

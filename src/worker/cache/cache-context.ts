@@ -43,8 +43,8 @@ export function createCacheContext(
 }
 
 /**
- * For one request. `nearest` may be a replica that lags behind by seconds. It is the same session each time, in which each answer
- * is at least as new as the one before, so a list that is loaded after its check is not older. `primary` never lags.
+ * For one request. `nearest` may be a replica that lags behind by seconds. All its queries share a session, in which each answer is at
+ * least as new as the last: a list that is loaded after its check is not older than the check. `primary` never lags.
  */
 export function createOpenSession(d1: D1Database) {
   let nearest: CatalogSession | undefined

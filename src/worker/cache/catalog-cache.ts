@@ -14,7 +14,7 @@ import { createPlanLists, nameList, type EarlyList, type ListAnswer } from './pl
 
 export interface CatalogRequest {
   clientId: string
-  /** The country of the token. Only a hint for what to load early: the partner's country decides. */
+  /** The country of the token, only a hint for the early load: the partner's country decides. */
   countryHint: string | undefined
   /** Undefined if the filters are unreadable: then there is nothing to load. */
   filter: PlanFilter | undefined
@@ -46,7 +46,7 @@ export interface SignIn {
 }
 
 /**
- * @param bounds limits for what is in memory: the bytes of the lists, and the number of partners
+ * @param bounds limits of memory: the bytes of lists, and the number of partners
  * @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs`
  */
 export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', number>, clock: () => number = Date.now) {

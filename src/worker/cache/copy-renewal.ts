@@ -51,7 +51,7 @@ export function renewCopy(
     await letResponseGo()
     const storedAtMs = await storeCopy().catch(warnOfFailure)
     held.renewingSinceMs = undefined
-    // Otherwise, what is held changed meanwhile, and must be renewed again.
+    // Otherwise, the list or partner changed meanwhile, and its copy must be renewed again.
     if (held.storedAtMs === nowMs) held.storedAtMs = storedAtMs ?? nowMs - kvRewriteMs + kvRetryMs
   }
 

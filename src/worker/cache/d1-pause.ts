@@ -1,4 +1,4 @@
-// Whether D1 fails, and when an isolate asks it again. Decides only for requests that have an old copy: others always ask.
+// Whether D1 fails, and when an isolate asks it again. Only for requests that have an old copy: requests without one always ask.
 import { outagePauseMs, outageProbeMs } from './freshness.ts'
 
 /** `paused`: D1 failed a moment ago, and nobody asks. `probing`: one request asks, and the others wait for its answer. */
@@ -19,7 +19,7 @@ export function createD1Pause(clock: () => number) {
     },
     /**
      * Whether a request that could use an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for
-     * one request, which has to ask, and false for the others until that one has an answer.
+     * one request, which has to ask, and false for other requests until D1 answers it.
      */
     claimProbe: (): boolean => {
       if (condition.kind === 'up') return true

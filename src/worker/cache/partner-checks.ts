@@ -14,7 +14,7 @@ export interface ClientCheck {
   partner: PartnerAccess | undefined
   /** The newest change of this partner. A command that made it has put a mark in the place of KV's copy. */
   partnerChangeId: number | null
-  /** The newest change of any partner at that moment. Any answer with the same one confirms the check. */
+  /** The newest change of any partner when the row was read. Any answer with the same change confirms the check. */
   change: NewestChange
   /** Unix milliseconds at which D1 was asked for the partner's row. */
   readAtMs: number
@@ -51,7 +51,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     }
   }
 
-  /** Keeps an answer of D1, unless it is late. It wins over any copy read before, and over a mark unless it may lack the change. */
+  /** Keeps an answer of D1, unless it is late. It replaces any copy read before, and a mark unless it may lack the marked change. */
   function remember(clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
@@ -78,7 +78,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     })
   }
 
-  /** Whether the row can be written over what KV has. Rows that somebody changes by hand have no new ID, so they are read again. */
+  /** Whether the row can replace KV's entry. Rows that somebody changes by hand have no new ID, so they are read again. */
   function isEnough(check: ClientCheck, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
     const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs
     return isCurrent(check) && isRecentCopy(check.readAtMs, nowMs) && isNewerThanKv
@@ -109,7 +109,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
     const before = clients.get(clientId)?.stored
     if (before && computeAgeMs(before.readAtMs, clock()) < maxAgeMs) return before
-    // While KV fails, too, what it had a minute ago is better than nothing.
+    // While KV fails, too, its entry of a minute ago is better than nothing.
     const read = (await readStoredPartner(context, clientId)) ?? before ?? unreadable
     const stored = { ...read, readAtMs: clock() }
     const client = clients.get(clientId)

@@ -1,6 +1,6 @@
 /**
  * Cuts the scheme, in any case, from an Authorization header (RFC 9110 section 11.4).
- * @returns what follows it, '' for nothing, undefined for another scheme
+ * @returns the rest of the header, undefined for another scheme
  */
 export function cutScheme(header: string, scheme: string): string | undefined {
   const end = scheme.length

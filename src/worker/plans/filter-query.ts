@@ -24,7 +24,7 @@ export function parsePlanFilter(url: string): FilterResult {
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'filter', filter }
 }
 
-/** Removes what programs change in a name: its case, `amp;`, white space, `_`, `-`, and brackets with an index. */
+/** Removes the differences that programs make: case, `amp;`, white space, `_`, `-`, and brackets with an index. */
 function simplifyName(name: string): string {
   return name.toLowerCase().replaceAll(/amp;|[\s_-]|\[[0-9]*\]/g, '')
 }

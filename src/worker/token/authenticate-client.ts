@@ -25,9 +25,8 @@ interface Dependencies {
 
 /**
  * A derivation costs about 12 ms of CPU, so the limits come before it, and before D1. Credentials that this isolate remembers
- * cost no derivation and have a limit of their own, unless the secret was replaced: then they count like any others after D1
- * was read. A refusal always costs two derivations, and in the seconds after a failure of D1 four, known client or not. So
- * does the 503 when no copy has the secret, because it may be a new one.
+ * cost no derivation and have a limit of their own. If D1 says that the secret was replaced, the sign-in counts as a stranger's. A refusal
+ * always costs two derivations, and in a pause four, whether or not the client exists. A 503 for a secret that no copy has costs the same.
  * @throws RateLimitError
  * @throws StorageError when D1 does not answer and the copy is not enough
  */
