@@ -27,37 +27,40 @@ const currencyCode = z
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
-/** Text with a visible character, and that every JSON parser keeps unchanged. Reports one issue per mistake. */
-const text = (maxLength: number) => {
+type TextRule = readonly [isKept: (value: string) => boolean, expected: string]
+
+/** Text with a visible character, and that every JSON parser keeps unchanged. */
+const textRules: readonly TextRule[] = [
+  [(value) => !controlCharacter.test(value), 'text without control characters other than tab and line feed'],
+  [(value) => !value.includes('\ufffd'), 'text without U+FFFD, which stands in place of a letter that was lost'],
+  [(value) => value.isWellFormed(), 'well-formed Unicode text'],
+  [hasVisibleCharacter, 'text with a visible character'],
+]
+/** A name or link that customers read: one line of visible characters. */
+const lineRules: readonly TextRule[] = [
+  ...textRules,
+  [(value) => !hasHiddenCharacter(value), 'text without control, bidirectional and invisible characters'],
+]
+
+/** Reports one issue, whatever is wrong. */
+const text = (maxLength: number, rules = textRules) => {
   const error = `text of 1 to ${maxLength} characters`
-  const abort = true
+  const lengthRule: TextRule = [(value) => value.length <= maxLength && value.trim() !== '', error]
+  const findBroken = (value: unknown) => [lengthRule, ...rules].find(([isKept]) => !isKept(String(value)))
   return (
     z
       .string(error)
       // Texts that look the same must be equal, for filters and for plans that share a category.
       .normalize('NFC')
-      .max(maxLength, { error, abort })
-      .refine((value) => value.trim() !== '', { error, abort })
-      .refine((value) => !controlCharacter.test(value), {
-        error: 'text without control characters other than tab and line feed',
-        abort,
+      .refine((value) => findBroken(value) === undefined, {
+        error: ({ input }) => findBroken(input)?.[1],
+        abort: true,
       })
-      .refine((value) => !value.includes('\ufffd'), {
-        error: 'text without U+FFFD, which stands in place of a letter that was lost',
-        abort,
-      })
-      .refine((value) => value.isWellFormed(), { error: 'well-formed Unicode text', abort })
-      .refine(hasVisibleCharacter, { error: 'text with a visible character', abort })
-      .meta({ minLength: 1 })
+      .meta({ maxLength, minLength: 1 })
   )
 }
 
-/** A name or link that customers read: one line of visible characters. */
-const line = (maxLength: number) =>
-  text(maxLength).refine((value) => !hasHiddenCharacter(value), {
-    error: 'text without control, bidirectional and invisible characters',
-    abort: true,
-  })
+const line = (maxLength: number) => text(maxLength, lineRules)
 
 /** The characters that RFC 3986 allows in a path, a query and a fragment. */
 const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
@@ -86,10 +89,7 @@ const isShortDecimal = (value: number) =>
 const shortDecimal = `a decimal number of at most ${maxDigits} digits`
 
 const amountsByCurrency = z.record(
-  z
-    .string()
-    .refine((code) => currencies.has(code), isoCurrency)
-    .meta({ pattern: currencyPattern }),
+  currencyCode,
   z
     .number({ error: 'a number of 0 or more' })
     .min(0, { error: 'a number of 0 or more', abort: true })

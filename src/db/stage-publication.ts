@@ -29,26 +29,13 @@ export async function stagePublication(
   publication: NewPublication,
   plans: readonly PlanAfter[],
 ): Promise<number> {
-  const { actor, command, note, baseRevision, dueAt, undoneId, redoneId, warnings, needsApproval } = publication
-  const values = selectValues(publications, {
-    state: 'staging',
-    actor,
-    command,
-    note,
-    createdAt: sql`unixepoch()`,
-    baseRevision,
-    planCount: plans.length,
-    undoneId,
-    redoneId,
-    warnings,
-    dueAt,
-    needsApproval,
-  })
+  const staged = { state: 'staging' as const, createdAt: sql`unixepoch()`, planCount: plans.length }
+  const values = selectValues(publications, { ...publication, ...staged })
   const [row] = await db.values<[number]>(sql`
     insert into ${publications} ${values}
     returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
-  await stagePlans(db, row[0], baseRevision, plans)
+  await stagePlans(db, row[0], publication.baseRevision, plans)
   return row[0]
 }
 

@@ -7,8 +7,8 @@ import {
   prepareViewable,
   type PreparedPlan,
 } from '../../../src/ops/core/plans/plan-changes.ts'
-import type { PreparedChange } from '../../../src/ops/core/publications/proposal.ts'
-import * as publications from '../../../src/ops/core/publications/publications.ts'
+import { checkChange, type PreparedChange } from '../../../src/ops/core/publications/proposal.ts'
+import { publishProposal, type Publication } from '../../../src/ops/core/publications/publications.ts'
 import type { Attribution } from '../../../src/ops/core/record/attribution.ts'
 import { selectCatalogPlan } from '../../../src/db/catalog-queries.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -21,11 +21,21 @@ export interface PublicationRequest {
 
 export interface PlanResult {
   plan: CatalogPlan
-  publication: publications.Publication | undefined
+  publication: Publication | undefined
 }
 
-export function publishChange(store: Store, prepared: PreparedChange, { attribution, dueAt }: PublicationRequest) {
-  return publications.publishChange(store, dueAt === undefined ? prepared : { ...prepared, dueAt }, attribution)
+/** @returns undefined when there is nothing to change. */
+export async function publishChange(
+  store: Store,
+  prepared: PreparedChange,
+  { attribution, dueAt }: PublicationRequest,
+): Promise<Publication | undefined> {
+  const change = dueAt === undefined ? prepared : { ...prepared, dueAt }
+  if (change.changes.length === 0) return undefined
+  await checkChange(store, change)
+  const result = await publishProposal(store, change, attribution)
+  if (result.kind === 'made') return result.publication
+  return publishChange(store, { ...change, ...result.change }, { attribution })
 }
 
 async function publishPlan(store: Store, prepared: PreparedPlan, request: PublicationRequest): Promise<PlanResult> {

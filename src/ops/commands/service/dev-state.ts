@@ -9,7 +9,7 @@ import { hasPublished } from '../../core/catalog/catalog-plans.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { listKeys } from '../../core/keys/key-ring.ts'
 import { createPartner, listPartners, type Credentials } from '../../core/partners/partner-accounts.ts'
-import { publishChange } from '../../core/publications/publications.ts'
+import { publishProposal } from '../../core/publications/publications.ts'
 import { devVarsFile, openDevVars } from '../../store/dev-vars.ts'
 import { withMigratedStore } from '../../store/local-store.ts'
 import type { Store } from '../../store/store.ts'
@@ -31,7 +31,7 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
       const text = await readFile(demoCatalog, 'utf8')
       const file = readCatalog({ kind: 'json', text })
       const prepared = await prepareImport(store, file)
-      await publishChange(store, prepared, attribution)
+      await publishProposal(store, prepared, attribution)
       process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
     }
     await work(store)

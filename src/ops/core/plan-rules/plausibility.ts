@@ -2,11 +2,8 @@
 import { readPath } from '../../../json.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectSizeWithout, type CatalogSize } from '../../../db/catalog-queries.ts'
-import { selectNowSeconds } from '../../../db/partner-queries.ts'
+import type { CatalogSize } from '../../../db/catalog-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
-import type { Store } from '../../store/store.ts'
-import { formatIsoTime } from '../../shared/iso-time.ts'
 import { findForgottenDates } from './forgotten-figures.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
@@ -22,13 +19,6 @@ import {
 /** More than this share of a catalog, or of a country's list, is hardly ever removed on purpose. */
 const maxRemovedShare = 1 / 5
 
-export interface ReviewedPublication {
-  /** Unix seconds; null for now. */
-  dueAt: number | null
-  /** The publication that this one undoes. */
-  undoneId?: number | null | undefined
-}
-
 /** What an operator should confirm before partners see a change. */
 export interface Doubts {
   warnings: string[]
@@ -36,20 +26,6 @@ export interface Doubts {
   findings: PlanFinding[]
   /** The list of each country. */
   lists: Sizes
-}
-
-/** @throws UserError when a list would be too large for the service. */
-export async function findDoubts(
-  { db }: Store,
-  changes: readonly PlanChange[],
-  { dueAt, undoneId }: ReviewedPublication,
-): Promise<Doubts> {
-  const others = await selectSizeWithout(
-    db,
-    changes.map(({ planId }) => planId),
-  )
-  const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  return describeDoubts({ others, today, changes, isUndo: undoneId != null })
 }
 
 export interface DoubtInput {
@@ -62,7 +38,8 @@ export interface DoubtInput {
   isUndo: boolean
 }
 
-export function describeDoubts({ others, today, changes, isUndo }: DoubtInput): Doubts {
+/** @throws UserError when a list would be too large for the service. */
+export function findDoubts({ others, today, changes, isUndo }: DoubtInput): Doubts {
   const sizes = measure(others, changes)
   checkListSizes(sizes.before, sizes.after)
   const changed = changes.flatMap(({ before, after }) =>

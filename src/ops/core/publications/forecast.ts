@@ -41,18 +41,18 @@ export async function readPending(
   if (rows.length === 0) return { rows, changesById: new Map(), plans, sharing: [], restored: new Set(), revision: 0 }
   const rowIds = rows.map(({ id }) => id)
   const { revision, restored } = await selectRestored(db, rowIds)
-  const changes: (PlanChange & { publicationId: number })[] = []
+  const changesById = new Map(rowIds.map((id): [number, PlanChange[]] => [id, []]))
   for await (const page of readCompared(db, isInScope(rowIds, scope, [...plans.keys()]), revision)) {
     for (const { publicationId, planId, base, own, current } of page) {
-      changes.push({ publicationId, planId, before: base, after: own })
+      changesById.get(publicationId)?.push({ planId, before: base, after: own })
       plans.set(planId, current)
     }
   }
-  const claims = [...changes, ...first].flatMap(({ before, after }) => listNewClaims(before, after))
+  const claims = [...changesById.values(), first].flat().flatMap(({ before, after }) => listNewClaims(before, after))
   const sharing = await selectSharing(db, claims, [...plans.keys()])
   return {
     rows: ordered,
-    changesById: Map.groupBy(changes, ({ publicationId }) => publicationId),
+    changesById,
     plans,
     sharing,
     restored: new Set(restored),

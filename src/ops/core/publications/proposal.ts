@@ -2,11 +2,12 @@
 import { createFit, type Contradiction } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { readUnchanged, selectPlansById } from '../../../db/catalog-queries.ts'
+import { readUnchanged, selectPlansById, selectSizeWithout } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublication, type PlanChange } from '../../../db/publication-queries.ts'
 import { selectSharing } from '../../../db/rebase.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -15,7 +16,7 @@ import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import { listDisagreements } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { findDoubts, type Doubts, type ReviewedPublication } from '../plan-rules/plausibility.ts'
+import { findDoubts, type Doubts } from '../plan-rules/plausibility.ts'
 import { findLaterChanges } from './later-changes.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
 
@@ -30,7 +31,7 @@ export interface PreparedChange extends CatalogChange {
   /** Doubts about the whole change, such as the work of others that it takes back. */
   warnings?: readonly string[]
   /** The publication that it takes back, or makes again. */
-  undoneId?: number | undefined
+  undoneId?: number | null | undefined
   redoneId?: number | undefined
   /** Unix seconds: publish it then. Now by default. */
   dueAt?: number | undefined
@@ -56,14 +57,17 @@ export async function propose(store: Store, prepared: PreparedChange): Promise<P
 
 const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
-/** Lists the doubts about the changes. @param id of a publication that is pending, or that is made again. */
+/** Lists the doubts about the changes of a publication that is pending, or that is made again: it has an ID. */
 export async function listDoubts(
-  store: Store,
-  { id, dueAt, undoneId }: ReviewedPublication & { id: number | undefined },
+  { db }: Store,
+  { id, dueAt, undoneId }: Pick<PreparedChange, 'undoneId'> & { id: number | undefined; dueAt: number | null },
   changes: readonly PlanChange[],
 ): Promise<Doubts> {
-  const pending = await findPendingDoubts(store.db, changes, id)
-  const doubts = await findDoubts(store, changes, { dueAt, undoneId })
+  const pending = await findPendingDoubts(db, changes, id)
+  const planIds = changes.map(({ planId }) => planId)
+  const others = await selectSizeWithout(db, planIds)
+  const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
+  const doubts = findDoubts({ others, today, changes, isUndo: undoneId != null })
   return { ...doubts, warnings: [...pending, ...doubts.warnings] }
 }
 

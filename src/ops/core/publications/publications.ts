@@ -21,7 +21,7 @@ import type { Store } from '../../store/store.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { checkChange, mergeWithNow, type CatalogChange, type PreparedChange } from './proposal.ts'
+import { mergeWithNow, type CatalogChange, type PreparedChange } from './proposal.ts'
 
 export type { PlanChange, PublicationRow }
 
@@ -68,23 +68,6 @@ export async function publishProposal(
     compared = next
   }
   throw new UserError(somebodyElse)
-}
-
-/**
- * Publishes a change without showing it to an operator first. It is merged with the changes that others publish meanwhile.
- * @returns undefined when there is nothing to change.
- * @throws UserError as `propose` and `publishProposal` do.
- */
-export async function publishChange(
-  store: Store,
-  prepared: PreparedChange,
-  attribution: Attribution,
-): Promise<Publication | undefined> {
-  if (prepared.changes.length === 0) return undefined
-  await checkChange(store, prepared)
-  const result = await publishProposal(store, prepared, attribution)
-  if (result.kind === 'made') return result.publication
-  return publishChange(store, { ...prepared, ...result.change }, attribution)
 }
 
 /** Publishes what was staged, or lets it wait. Only the command that staged it does, and staged ones are not selected. */

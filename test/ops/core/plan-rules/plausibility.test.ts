@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { describeDoubts, type DoubtInput } from '../../../../src/ops/core/plan-rules/plausibility.ts'
+import { findDoubts, type DoubtInput } from '../../../../src/ops/core/plan-rules/plausibility.ts'
 import { addToLists } from '../../../../src/ops/core/plan-rules/list-size.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
@@ -9,7 +9,7 @@ const [first = makePlan()] = plans
 const find = ({ catalog = plans, changes = [], ...input }: Partial<DoubtInput> & { catalog?: CatalogPlan[] }) => {
   const rest = catalog.filter(({ id }) => !changes.some(({ planId }) => planId === id))
   const others = { plans: rest.length, lists: addToLists({ lists: new Map() }, rest) }
-  return describeDoubts({ others, today: '2026-11-22', changes, isUndo: false, ...input }).warnings
+  return findDoubts({ others, today: '2026-11-22', changes, isUndo: false, ...input }).warnings
 }
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>

@@ -14,7 +14,6 @@ import { prepareUndo } from '../../../../src/ops/core/publications/publication-u
 import {
   approvePublication,
   cancelPublication,
-  publishChange,
   type Publication,
 } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
@@ -25,6 +24,7 @@ import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { createRandom, type Random } from '../../../town/random.ts'
 import { careful, emptyStores, env, importPlans, store } from '../../support/memory-store.ts'
+import { publishChange } from '../../support/publish-prepared.ts'
 
 const rounds = 300
 const nextMinute = () => Math.floor(Date.now() / 1000) + 3600
@@ -122,7 +122,7 @@ function createRace(random: Random) {
 
   const publish = async (on: typeof store, prepared: PreparedChange, by: ReturnType<typeof who>): Promise<string> => {
     const dueAt = random.chance(0.4) ? nextMinute() : undefined
-    const made: Publication | undefined = await publishChange(on, { ...prepared, dueAt }, by)
+    const made: Publication | undefined = await publishChange(on, { ...prepared, dueAt }, { attribution: by })
     if (made === undefined) return 'nothing'
     edits.set(made.id, listEdits(prepared.changes))
     if (made.state === 'published' && dueAt === undefined) end(made.id, `published by ${by.actor}`)
