@@ -11,21 +11,9 @@ import { readWranglerConfig } from './wrangler-toml.ts'
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
-/** Calls a path below the account, such as `/d1/…`, and returns the `result` of the answer. Repeats what fails. */
-export type CloudflareCall = (
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-  path: string,
-  body?: unknown,
-) => Promise<unknown>
-
-/** Lists the `result` of every page of a path that has a query and a cursor. */
-export type ListPages = (path: string) => Promise<unknown[]>
-
-/** Reads Cloudflare's clock from its newest answer, or asks first. @returns Unix milliseconds, rounded up by at most a second. */
-export type AskServerTime = () => Promise<number>
-
-/** Runs SQL on Workers Analytics Engine, and returns the rows. */
-export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
+type Api = ReturnType<typeof openApi>
+export type CloudflareCall = Api['call']
+export type ListPages = Api['listPages']
 
 /** Cloudflare's code for a text that is no API token, such as an API key. */
 const malformedHeaders = 6003
@@ -72,31 +60,23 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
 }
 
-interface Api {
-  call: CloudflareCall
-  listPages: ListPages
-  ask: Ask
-  askServerTimeMs: AskServerTime
-}
-
-function openApi(account: string, token: string): Api {
+/** Each function repeats calls that fail. Paths are below the account, such as `/d1/…`. */
+function openApi(account: string, token: string) {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  const clock = createServerClock()
-  const sendUnrepeated = (method: string, path: string, body?: string) =>
-    sendOnce(`${account}${path}`, { method, headers, ...(body !== undefined && { body }) }, clock)
-  const send = (method: string, path: string, body?: string) => retry(() => sendUnrepeated(method, path, body))
-  const askTimeOnce = async () => {
-    const failure: unknown = await sendUnrepeated('GET', '/workers/subdomain').catch((error: unknown) => error)
-    // A refusal has the time, too.
-    const timeMs = clock.readMs()
-    if (timeMs === undefined) throw failure instanceof Error ? failure : new Error('Cloudflare answered without a Date')
-    return timeMs
-  }
+  const send = (method: string, path: string, body?: string) =>
+    retry(() => sendOnce(`${account}${path}`, { method, headers, ...(body !== undefined && { body }) }))
   return {
-    askServerTimeMs: async () => clock.readMs() ?? retry(askTimeOnce),
-    call: async (method, path, body) =>
+    /** @returns Cloudflare's time in Unix milliseconds, rounded up by at most a second. */
+    askServerTimeMs: async (): Promise<number> => {
+      // Every answer has the time, also a refusal. The header has whole seconds.
+      const answer = await retry(() => reach(`${account}/workers/subdomain`, { headers }))
+      return Date.parse(answer.headers.get('Date') ?? '') + 1000
+    },
+    /** @returns the `result` of the answer. */
+    call: async (method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> =>
       (await send(method, path, body === undefined ? undefined : JSON.stringify(body)))['result'],
-    listPages: async (path) => {
+    /** @returns the `result` of every page of a path that has a query and a cursor. */
+    listPages: async (path: string): Promise<unknown[]> => {
       const items: unknown[] = []
       let cursor: unknown = ''
       do {
@@ -107,43 +87,25 @@ function openApi(account: string, token: string): Api {
       } while (typeof cursor === 'string' && cursor !== '')
       return items
     },
-    ask: async (sql) => {
+    /** Runs SQL on Workers Analytics Engine. @returns the rows. */
+    ask: async (sql: string): Promise<Record<string, unknown>[]> => {
       const { data } = await send('POST', '/analytics_engine/sql', sql)
       return Array.isArray(data) ? data.filter((row) => isJsonObject(row)) : []
     },
   }
 }
 
-type ServerClock = ReturnType<typeof createServerClock>
-
-/** Cloudflare's time, from its newest answer. */
-function createServerClock() {
-  let newest: { dateMs: number; heardAtMs: number } | undefined
-  return {
-    set: ({ headers }: Response) => {
-      const dateMs = Date.parse(headers.get('Date') ?? '')
-      if (!Number.isNaN(dateMs)) newest = { dateMs, heardAtMs: performance.now() }
-    },
-    /** @returns undefined before the first answer. */
-    readMs: () => {
-      if (newest === undefined) return undefined
-      // The header has whole seconds.
-      return newest.dateMs + 1000 + Math.ceil(performance.now() - newest.heardAtMs)
-    },
-  }
-}
-
 /** Follows no redirect: it would take the token, or a body with secrets, elsewhere. */
-async function sendOnce(url: string, request: RequestInit, clock: ServerClock): Promise<Record<string, unknown>> {
-  const response = await fetch(url, {
-    ...request,
-    redirect: 'manual',
-    signal: AbortSignal.timeout(deadlineMs),
-  }).catch((error: unknown) => {
+function reach(url: string, request: RequestInit): Promise<Response> {
+  const signal = AbortSignal.timeout(deadlineMs)
+  return fetch(url, { ...request, redirect: 'manual', signal }).catch((error: unknown) => {
     const reason = `${describeFetchError(error)}.${findNetworkHint(error)}`
     throw new CloudflareError(`Can't reach ${new URL(url).host}: ${reason}`, { kind: 'unknown' })
   })
-  clock.set(response)
+}
+
+async function sendOnce(url: string, request: RequestInit): Promise<Record<string, unknown>> {
+  const response = await reach(url, request)
   const text = await response.text().catch(() => '')
   const json = parseJson(text)
   const answer = isJsonObject(json) ? json : {}

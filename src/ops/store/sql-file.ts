@@ -1,6 +1,7 @@
 // SQL in a file, and in a temporary database of SQLite.
-import type { SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { abbreviate } from '../../abbreviate.ts'
+import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readPieces } from './read-input.ts'
 
@@ -16,7 +17,7 @@ export async function* readStatements(file: string): AsyncGenerator<string> {
   yield rest
 }
 
-export type TemporaryDatabase = Awaited<ReturnType<typeof openTemporaryDatabase>>
+export type TemporaryDatabase = DatabaseSync
 
 /** The functions that the CHECKs of migrations/*.sql call. */
 const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type', 'json_valid', 'length', 'lower'])
@@ -25,15 +26,19 @@ const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type',
  * Runs statements that create tables and indexes, and insert rows. Refuses all others: they could write files (ATTACH, VACUUM INTO),
  * never end, or run later. SQLite keeps the database in memory, and what exceeds its cache in a file without a name.
  * @param statements pieces of whole statements.
- * @param complaint begins the message when SQLite refuses one, or a query.
- * @throws UserError when SQLite refuses one.
+ * @param complaint begins the message when SQLite refuses a statement.
+ * @returns the database, which then only answers queries.
+ * @throws UserError when SQLite refuses a statement.
  */
-export async function openTemporaryDatabase(statements: AsyncIterable<string>, complaint: string) {
+export async function openTemporaryDatabase(
+  statements: AsyncIterable<string>,
+  complaint: string,
+): Promise<TemporaryDatabase> {
   // Not at the top: other commands start quicker without it, and Node 24 warns of it.
-  const { DatabaseSync, constants } = await import('node:sqlite')
+  const { DatabaseSync: Database, constants } = await import('node:sqlite')
   const { SQLITE_OK, SQLITE_DENY, SQLITE_READ, SQLITE_FUNCTION, SQLITE_UPDATE, SQLITE_SELECT } = constants
   const { SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT } = constants
-  const database = new DatabaseSync('')
+  const database = new Database('')
   let denied: string | undefined
   const permit = (...permitted: number[]) =>
     database.setAuthorizer((action, subject, detail) => {
@@ -44,30 +49,22 @@ export async function openTemporaryDatabase(statements: AsyncIterable<string>, c
       denied = subject === null ? '' : `: ${abbreviate(subject)}`
       return SQLITE_DENY
     })
-  const attempt = <T>(work: () => T): T => {
-    try {
-      return work()
-    } catch (error) {
-      const reason = denied === undefined ? String(error) : `it may have only tables, indexes and rows${denied}`
-      throw new UserError(`${complaint}: ${reason}.`)
-    }
-  }
   database.exec('begin')
   permit(SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT)
-  for await (const text of statements) attempt(() => database.exec(text))
-  permit(SQLITE_SELECT)
-  const tables = database.prepare(`select name from sqlite_master where type = 'table'`).all()
-  return {
-    tables: new Set(tables.map(({ name }) => name)),
-    prepare: (sql: string) => {
-      const statement = attempt(() => database.prepare(sql))
-      return {
-        get: (...key: SQLInputValue[]) => attempt(() => statement.get(...key)),
-        *iterate() {
-          const rows = attempt(() => statement.iterate())
-          for (let row = attempt(() => rows.next()); !row.done; row = attempt(() => rows.next())) yield row.value
-        },
-      }
-    },
+  for await (const text of statements) {
+    try {
+      database.exec(text)
+    } catch (error) {
+      if (denied === undefined) refuseSql(complaint, error)
+      throw new UserError(`${complaint}: it may have only tables, indexes and rows${denied}.`)
+    }
   }
+  permit(SQLITE_SELECT)
+  return database
+}
+
+/** @throws UserError for an error of SQLite, or for a number that JavaScript can't hold. */
+export function refuseSql(complaint: string, error: unknown): never {
+  const isOfSqlite = ['ERR_SQLITE_ERROR', 'ERR_OUT_OF_RANGE'].includes(String(readPath(error, 'code')))
+  throw isOfSqlite ? new UserError(`${complaint}: ${String(error)}.`) : error
 }

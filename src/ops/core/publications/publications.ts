@@ -52,10 +52,8 @@ export async function publishProposal(
   store.db.hear?.('Publishing')
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const made = await leaveStaging(store, { publicationId: id, actor: attribution.actor, note: null }, state, compared)
-    if (made !== undefined) {
-      return { kind: 'made', publication: made === 'made' ? { id, state, dueAt } : checkAlive(store.target, made) }
-    }
+    const row = await leaveStaging(store, { publicationId: id, actor: attribution.actor, note: null }, state, compared)
+    if (row !== undefined) return { kind: 'made', publication: checkAlive(store.target, row) }
     const next = await compareStaged(store.db, id)
     if (next.kind === 'unavailable') throw makeAbandonedError()
     if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
@@ -76,7 +74,7 @@ function leaveStaging(
   decision: Decision,
   state: Publication['state'],
   compared: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
-): Promise<Settled> {
+): Promise<PublicationRow | undefined> {
   const { db } = store
   const attempt = async () =>
     state === 'published'
@@ -94,30 +92,29 @@ function makeAbandonedError(): UserError {
   return new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
 }
 
-/** What became of a change of the state: the row as it is now, if the answer was lost; undefined when nothing was changed. */
-type Settled = 'made' | PublicationRow | undefined
-
 /**
  * Changes the state of a publication once, also when an answer is lost.
- * @param attempt returns whether it changed it: false also for the repetition after a lost answer.
- * @param isDone whether it was changed so, by what it is now: others may have changed it since.
+ * @param attempt returns whether it changed the state: false also for the repetition after a lost answer.
+ * @param isDone whether the row shows that the change was made. Others may have changed the state since.
+ * @returns the row as it is now; undefined when the state was not changed.
  */
 async function settle(
-  { changes, db }: Store,
+  store: Store,
   publicationId: number,
   attempt: () => Promise<boolean>,
   isDone: (row: PublicationRow) => boolean,
-): Promise<Settled> {
-  const made = await makeTrackedChange<'made' | PublicationRow>(
-    changes,
-    async () => ((await attempt()) ? 'made' : undefined),
+): Promise<PublicationRow | undefined> {
+  const isMade = await makeTrackedChange(
+    store.changes,
+    async () => (await attempt()) || undefined,
     async () => {
-      const row = await selectPublication(db, publicationId)
-      return row && isDone(row) ? row : undefined
+      const row = await selectPublication(store.db, publicationId)
+      return (row && isDone(row)) || undefined
     },
   )
-  if (made !== undefined) await markSuperseded(db)
-  return made
+  if (!isMade) return undefined
+  await markSuperseded(store.db)
+  return findPublication(store, publicationId)
 }
 
 /** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
@@ -163,16 +160,15 @@ export async function approvePublication(
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // Its time may come meanwhile.
-  const made =
+  const row =
     (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision, seenRevision))
-  if (made === 'unseen') return undefined
-  const current = made === undefined || made === 'made' ? await findPublication(store, publicationId) : made
-  if (made === undefined) {
-    if (current.state === 'waiting') throw new UserError(somebodyElse)
-    throw makeStateError(store, current, notWaiting)
+  if (row === 'unseen') return undefined
+  if (row !== undefined) {
+    checkAlive(store.target, row)
+    return row
   }
-  checkAlive(store.target, current)
-  return current
+  const current = await findPublication(store, publicationId)
+  throw current.state === 'waiting' ? new UserError(somebodyElse) : makeStateError(store, current, notWaiting)
 }
 
 /** @throws UserError when it does not wait for approval, or is by the same operator. */
@@ -188,7 +184,7 @@ const notWaiting = 'does not wait for approval'
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
 /** @returns undefined when it was not approved, such as when it is due. */
-function approveLater(store: Store, decision: Decision): Promise<Settled> {
+function approveLater(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
   const attempt = () => approveForLater(store.db, decision)
   return settle(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
 }
@@ -198,7 +194,7 @@ async function approveNow(
   store: Store,
   decision: Decision,
   seenRevision: number | undefined,
-): Promise<Settled | 'unseen'> {
+): Promise<PublicationRow | 'unseen' | undefined> {
   const { publicationId, actor } = decision
   const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
     if (compared.isMerged && compared.comparedRevision !== (seenRevision ?? compared.comparedRevision)) return 'unseen'
@@ -226,11 +222,9 @@ export async function cancelPublication(
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const made = await settle(store, publicationId, cancel, isCancelled)
-  if (made !== undefined && made !== 'made') return made
-  const current = await findPublication(store, publicationId)
-  if (made === undefined) throw makeStateError(store, current, problem)
-  return current
+  const row = await settle(store, publicationId, cancel, isCancelled)
+  if (row !== undefined) return row
+  throw makeStateError(store, await findPublication(store, publicationId), problem)
 }
 
 /** Whether it waits for its time or for approval. */

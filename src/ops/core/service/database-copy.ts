@@ -8,7 +8,7 @@ import {
 } from '../../../db/copy-queries.ts'
 import type { PublicationRow } from '../../../db/publication-queries.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { openTemporaryDatabase, readStatements, type TemporaryDatabase } from '../../store/sql-file.ts'
+import { openTemporaryDatabase, readStatements, refuseSql, type TemporaryDatabase } from '../../store/sql-file.ts'
 import type { Store } from '../../store/store.ts'
 
 /**
@@ -112,11 +112,14 @@ export async function findLostRows(store: Store, copy: string) {
   const current = await openTemporaryDatabase(writeStatements(store), 'The database is damaged')
   const lost: LostRow[] = []
   const counts: Record<string, number> = {}
-  for (const table of Object.keys(comparedTables)) {
-    if (!kept.tables.has(table)) throw new UserError(`${complaint}: it has no table ${table}.`)
-    const rows = [...compareRows(table, kept, current)]
-    counts[table] = rows.length
-    lost.push(...rows.filter((row) => row !== undefined))
+  try {
+    for (const table of Object.keys(comparedTables)) {
+      const rows = [...compareRows(table, kept, current)]
+      counts[table] = rows.length
+      lost.push(...rows.filter((row) => row !== undefined))
+    }
+  } catch (error) {
+    refuseSql(complaint, error)
   }
   return { lost, counts }
 }
