@@ -1,7 +1,6 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { readOrigin } from '../api/origin.ts'
 import { formatOpenapi } from '../openapi/openapi-document.ts'
@@ -23,6 +22,7 @@ import { syncFiles } from './blocks/sync-job.ts'
 import { notFoundPage } from './not-found-page.ts'
 
 const source = import.meta.dirname
+const modules = join(source, '../../node_modules')
 
 /** Reads the variable that may hold the origin of the service. */
 export function readSiteOrigin(text = ''): string {
@@ -90,7 +90,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[...sampleFiles, ...syncFiles].map((file) => cp(join(source, file), join(folder, file))),
     cp(
-      resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
+      join(modules, '@fontsource-variable/figtree/files/figtree-latin-wght-normal.woff2'),
       join(folder, 'figtree.woff2'),
     ),
     build({
@@ -116,16 +116,12 @@ async function writeSite(folder: string, origin: string): Promise<void> {
 async function readNotices(): Promise<string> {
   const licenses = await Promise.all(
     ['hono/LICENSE', 'minisearch/LICENSE.txt', '@fontsource-variable/figtree/LICENSE'].map(async (file) => {
-      const text = await readFile(join(source, '../../node_modules', file), 'utf8')
+      const text = await readFile(join(modules, file), 'utf8')
       const name = dirname(file)
       return `${name}\n\n${text.trim()}\n`
     }),
   )
   return licenses.join('\n---\n\n')
-}
-
-function resolvePackaged(name: string, file: string): string {
-  return join(dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`))), file)
 }
 
 if (import.meta.main) await buildSite(join(source, '../../dist/site'), readSiteOrigin(process.env['SITE_ORIGIN']))

@@ -19,6 +19,7 @@ const owned: [before: string, after: string][] = [
   ["'Partner support'", "'Amani Plans, partner desk'"],
   ["'support@catalog.example.com'", "'partners@amani-plans.example'"],
   ["'security@catalog.example.com'", "'security-team@amani-plans.example'"],
+  ['sandboxOrigin: string | null = null', "sandboxOrigin: string | null = 'https://sandbox.amani-plans.example'"],
   ['fairUsePerMinute = 60', 'fairUsePerMinute = 120'],
   [
     "'None are promised yet, and no time for an answer.'",

@@ -1,3 +1,6 @@
+/** The origin that the build knows, so it writes every file. On this machine, "Try it" has its form. */
+export const builtOrigin = 'http://localhost'
+
 /** What start-site.ts provides to the tests. */
 export interface ProvidedSite {
   origin: string

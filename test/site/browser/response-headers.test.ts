@@ -29,7 +29,7 @@ test('the files for programs have their types, and pages as Markdown name their 
     const response = await fetch(origin + path)
     return { type: response.headers.get('Content-Type'), text: await response.text() }
   }
-  const pages = [...(await read('/llms.txt')).text.matchAll(/\(https:\/\/[^/)]+(\/[\w-]+\.md)\)/g)].map(
+  const pages = [...(await read('/llms.txt')).text.matchAll(/\(http:\/\/[^/)]+(\/[\w-]+\.md)\)/g)].map(
     ([, path = '']) => path,
   )
   const types = {

@@ -8,10 +8,9 @@ import type { TestProject } from 'vitest/node'
 import { unstable_readConfig as readConfig } from 'wrangler'
 import { demoCases } from '../../../src/catalog/demo-cases.ts'
 import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
-import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
 import { readDemoPlans } from '../../support/demo-plans.ts'
-import type { Credentials, ProvidedSite } from './provided-site.ts'
+import { builtOrigin, type Credentials, type ProvidedSite } from './provided-site.ts'
 
 const project = resolve(import.meta.dirname, '../../..')
 
@@ -63,8 +62,7 @@ async function startBrowser() {
 }
 
 async function startWorker(): Promise<Miniflare> {
-  // The build writes every file if it knows an origin.
-  process.env['SITE_ORIGIN'] = exampleOrigin
+  process.env['SITE_ORIGIN'] = builtOrigin
   const { script } = await buildBundle()
   const { assets, compatibility_date: compatibilityDate } = readConfig({})
   if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.directory.')

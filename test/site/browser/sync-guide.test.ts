@@ -2,10 +2,10 @@
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
 import { runFile } from '../../support/run-file.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
+import { builtOrigin } from './provided-site.ts'
 
 const { origin, partners } = inject('site')
 const { demo } = partners
@@ -16,7 +16,7 @@ function findBlock(guide: string, language: string, text: string): string {
   const blocks = [...guide.matchAll(/```(\w+)\n([^]*?)```/g)]
   const code = blocks.find(([, name, block = '']) => name === language && block.includes(text))?.[2]
   if (code === undefined) throw new Error(`sync.md has no ${language} with ${text}.`)
-  return code.replaceAll(exampleOrigin, origin)
+  return code.replaceAll(builtOrigin, origin)
 }
 
 interface Copy {
