@@ -26,7 +26,7 @@ export interface SafeIo extends Io {
 }
 
 interface SafeStream extends Stream {
-  /** One text of all pieces. An export has a million of them: too many arguments. */
+  /** Writes the pieces as one text. An export has a million pieces: too many for arguments. */
   writePieces(pieces: readonly Piece[]): unknown
 }
 

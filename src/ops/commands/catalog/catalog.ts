@@ -128,7 +128,7 @@ export const catalog = {
     async run({ number: id, plan, json, review }, { store, warn, report }) {
       if (review !== undefined) await checkFileIsNew(review)
       const { row, changes } = await readPublication(store, id)
-      // The approver reads what the author was warned of.
+      // The approver reads the warnings that the author read.
       const doubts = await listWarnings(store, row, changes)
       await writeReview(review, { changes, ...doubts }, { report })
       if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
@@ -198,14 +198,14 @@ export const catalog = {
         await checkApprovable(run.store, row, run.attribution.actor)
         const note = row.note === null ? [] : [`Note: ${row.note}`]
         const redone =
-          redoneActor === undefined ? [] : [`It makes publication ${row.redoneId} by ${redoneActor} again.`]
+          redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]
         run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
         const doubts = await listWarnings(run.store, row, changes)
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
         const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
         const published = `be published ${describeTime(dueAt)}`
-        const effect = row.willConflict === null ? published : 'end as conflicted, for catalog redo'
+        const effect = row.willConflict === null ? published : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
         const approved = await approvePublication(run.store, id, run.attribution, revision)
         if (approved !== undefined) return describeDecided(row, approved, run)
@@ -284,9 +284,9 @@ async function describeMerge(store: Store, id: number): Promise<string> {
   return isSame ? ', and changed nothing: others had made the same change' : ', merged with later changes'
 }
 
-/** Lists what the author of a pending publication confirmed, and what is to be known of it by now. */
+/** Lists the warnings that the author of a pending publication confirmed, and the current ones. */
 async function listWarnings(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
-  const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
+  const conflict = row.willConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.willConflict}.`]
   const doubts = await listDoubts(store, row, changes)
   return { ...doubts, warnings: [...new Set([...conflict, ...row.warnings, ...doubts.warnings])] }
 }

@@ -27,7 +27,7 @@ interface Entry {
   action: string
   by: string
   noteOrCommand: string
-  /** What a publication did to the plan that was asked for. */
+  /** The change of the plan that --plan names. */
   change?: PlanDifference | undefined
 }
 
@@ -87,7 +87,7 @@ export const log = verb({
   },
 })
 
-/** @param change what it did to the plan that the operator named as `plan`. */
+/** @param change of the plan that the operator named as `plan`. */
 function readPublication(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
   const { id, state, planCount, actor: by, undoneId, willConflict } = row
   const named = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `

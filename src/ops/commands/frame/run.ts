@@ -16,7 +16,7 @@ export interface Output {
   note?: string | undefined
   /** A sentence for the user if the output can't be written. */
   ifUnseen?: string
-  /** Somebody must act: what is said on stderr, with exit code 3. */
+  /** Somebody must act: printed on stderr, with exit code 3. */
   findings?: string | undefined
 }
 
@@ -41,7 +41,7 @@ interface RunOptions {
   isJson: boolean
   /** Whether --yes was given. */
   isConfirmed: boolean
-  /** Whether what is printed reports a change, and says where it was made. */
+  /** Whether the output reports a change: then it says where. */
   isChange: boolean
 }
 

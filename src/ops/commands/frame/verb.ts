@@ -5,7 +5,7 @@ import type { Output, Run } from './run.ts'
 
 export interface Flag {
   help: string
-  /** The name of its value; a flag without one is true or false. */
+  /** The name of its value; a flag without a value is true or false. */
   value?: `<${string}>`
   default?: string
   isRequired?: true

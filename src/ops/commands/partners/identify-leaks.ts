@@ -71,7 +71,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const output = {
     data: rows,
     text: rows.map(formatFields).join('\n'),
-    note: hasToken ? 'A token says so of itself: its signature was not checked.' : undefined,
+    note: hasToken ? 'The token itself says this: its signature was not checked.' : undefined,
   }
   if (problems.length > 0) {
     run.print(output)

@@ -20,7 +20,7 @@ const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The d
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 /**
- * Creates what is missing of the database and the catalog, and keeps the store open for `work`.
+ * Creates the database and the catalog if they are missing, and keeps the store open for `work`.
  * @throws UserError when the state can't be used, or the configuration is wrong.
  */
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {

@@ -35,7 +35,7 @@ Other flags are passed on to wrangler dev, such as --port, --var, and --log-leve
   },
 })
 
-/** Lists the migrations of the state, so that a build doesn't open a state that is served. It goes with the database. */
+/** Lists the migrations of the prepared state: a build with the same migrations opens no database that is served. */
 const stamp = '.wrangler/state/v3/d1/prepared'
 
 /** Wrangler builds before it reads .dev.vars and opens the database, and again after each change of a source file. */

@@ -24,7 +24,7 @@ export interface PlanExplanation {
 
 /**
  * @param plan its identifier or its ID. @param partner its short name or its client ID.
- * @param at Unix seconds: asks what was at the end of that second. Now by default.
+ * @param at Unix seconds: explains the end of that second. Now by default.
  * @throws UserError when there is no such partner, or the record does not answer for that time.
  */
 export async function explainPlan(

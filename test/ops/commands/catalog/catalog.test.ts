@@ -295,7 +295,7 @@ test('an approval says that it was merged, and asks what happens to one that con
   expect((await ops('catalog approve 2')).stdout).toContain('Publication 2 is published, merged with later changes.')
   await ops('plan set plan-2 performance1=14')
   const { stderr } = await ops('catalog approve 3 --remote --env staging')
-  expect(stderr).toContain('[staging] Publication 3 will end as conflicted, for catalog redo. There is no terminal')
+  expect(stderr).toContain('[staging] Publication 3 will end as conflicted; catalog redo can make it again. There is no terminal')
   expect((await ops('catalog approve 3')).code).toBe(2)
   expect((await ops('catalog redo 3 --dry-run')).stdout).toContain('~ plan-2: performance1 14 → 1300\n')
   expect(await readJson('catalog show 3 --json')).toMatchObject({ state: 'conflicted' })
