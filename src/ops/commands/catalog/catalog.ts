@@ -32,7 +32,7 @@ import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
-import { describeTime, describeWayBack, formatDifference, listParts, rowToJson } from './publication-output.ts'
+import { describeTime, describePublication, formatDifference, listParts, rowToJson } from './publication-output.ts'
 import { changeJson, overtaken, previewFlags, publishChange, writeReview } from './publish-change.ts'
 import { forceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
@@ -269,13 +269,8 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
 
 /** @param pending the publication before. */
 async function describeDecided(pending: PublicationRow, row: PublicationRow, { store, target }: ChangeRun) {
-  const { id, state } = row
-  const when = state === 'scheduled' ? ` for ${formatLocalTime(row.dueAt ?? 0)}` : ''
-  const merged = row.baseRevision === pending.baseRevision ? '' : await describeMerge(store, id)
-  return {
-    data: rowToJson(row),
-    text: `Publication ${id} is ${state}${when}${merged}.${describeWayBack(target, row)}\n`,
-  }
+  const merged = row.baseRevision === pending.baseRevision ? '' : await describeMerge(store, row.id)
+  return { data: rowToJson(row), text: `${describePublication(target, row, merged)}\n` }
 }
 
 async function describeMerge(store: Store, id: number): Promise<string> {

@@ -12,8 +12,7 @@ import {
 } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
-import type { Run } from '../frame/run.ts'
+import { describeCommand, type Target } from '../../shared/target.ts'
 
 /** With more lines, the difference has one for each field, not for each plan. */
 const maxLines = 50
@@ -27,28 +26,26 @@ export function describeApproval(store: Store): string {
   return readNeedsApproval(store) ? ' after the approval of another operator' : ''
 }
 
-/** Says what became of a change, and how to take it back. */
-export function printPublication({ target, report }: Run, publication: Publication | undefined): void {
-  if (publication === undefined) return
-  const { id, state, dueAt } = publication
+/** Says what became of a publication, and ends with the command that takes it back. @param more said of its state. */
+export function describePublication(
+  target: Target,
+  { id, state, dueAt }: Pick<PublicationRow, 'id' | 'state' | 'dueAt'>,
+  more = '',
+): string {
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
-  const wayBack = describeWayBack(target, publication)
-  const say = (text: string) => report(`${describePlace(target)} ${text}`)
-  if (state === 'published') say(`Published as publication ${id}.${wayBack}`)
-  else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}.${wayBack}`)
-  else {
-    const when = time === undefined ? '' : `, and is then published at ${time}`
-    const approve = describeCommand(target, 'catalog', 'approve', String(id))
-    say(`Publication ${id} needs the approval of another operator${when}: ${approve}`)
-  }
-}
-
-/** @returns a sentence, after a space, that ends with the command; empty for a publication that ended or waits. */
-export function describeWayBack(target: Target, { id, state }: Pick<PublicationRow, 'id' | 'state'>): string {
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  if (state === 'published') return ` To take it back: ${command('undo')}`
-  if (state === 'cancelled') return ` To make it again: ${command('redo')}`
-  return state === 'scheduled' ? ` To stop it: ${command('cancel')}` : ''
+  switch (state) {
+    case 'published':
+      return `Publication ${id} is published${more}. To take it back: ${command('undo')}`
+    case 'scheduled':
+      return `Publication ${id} is scheduled for ${time}${more}. To stop it: ${command('cancel')}`
+    case 'waiting': {
+      const when = time === undefined ? '' : `, and is then published at ${time}`
+      return `Publication ${id} needs the approval of another operator${when}: ${command('approve')}`
+    }
+    default:
+      return `Publication ${id} is ${state}. To make it again: ${command('redo')}`
+  }
 }
 
 export function publicationToJson(publication: Publication | undefined) {

@@ -2,6 +2,7 @@
 import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { propose, type PreparedChange, type Proposal } from '../../core/publications/proposal.ts'
 import { publishProposal, type PlanChange, type Publication } from '../../core/publications/publications.ts'
+import { describePlace } from '../../shared/target.ts'
 import { nothingChanged, UserError } from '../../shared/user-error.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import type { ChangeRun } from '../frame/verb.ts'
@@ -9,7 +10,7 @@ import {
   describeApproval,
   describeTime,
   formatDifference,
-  printPublication,
+  describePublication,
   publicationToJson,
 } from './publication-output.ts'
 
@@ -55,7 +56,7 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
     if (proposal.changes.length === 0 || options.dryRun) return toOutput(proposal.changes)
     const result = await publishProposal(run.store, proposal, run.attribution)
     if (result.kind === 'made') {
-      printPublication(run, result.publication)
+      run.report(`${describePlace(run.target)} ${describePublication(run.target, result.publication)}`)
       return toOutput(proposal.changes, result.publication)
     }
     if (result.change.changes.length > 0) run.warn(overtaken)

@@ -295,7 +295,9 @@ test('an approval says that it was merged, and asks what happens to one that con
   expect((await ops('catalog approve 2')).stdout).toContain('Publication 2 is published, merged with later changes.')
   await ops('plan set plan-2 performance1=14')
   const { stderr } = await ops('catalog approve 3 --remote --env staging')
-  expect(stderr).toContain('[staging] Publication 3 will end as conflicted; catalog redo can make it again. There is no terminal')
+  expect(stderr).toContain(
+    '[staging] Publication 3 will end as conflicted; catalog redo can make it again. There is no terminal',
+  )
   expect((await ops('catalog approve 3')).code).toBe(2)
   expect((await ops('catalog redo 3 --dry-run')).stdout).toContain('~ plan-2: performance1 14 → 1300\n')
   expect(await readJson('catalog show 3 --json')).toMatchObject({ state: 'conflicted' })
@@ -390,11 +392,11 @@ test('a change that others overtake is shown again, merged, and asked for again;
   const rename = () => ops('plan set cash hint=Theirs --as boris')
   const doubted = await runAround('plan set cash performance1=90', 1, () => ops('plan set cash hint=First'))
   expect(doubted.stderr.match(/Warning: cash: performance1 jumped/g)).toHaveLength(2)
-  expect(await readJson(`catalog show ${doubted.stdout.match(/publication (\d+)/)?.[1]} --json`)).toMatchObject({
+  expect(await readJson(`catalog show ${doubted.stdout.match(/Publication (\d+) is/)?.[1]} --json`)).toMatchObject({
     warnings: [expect.stringContaining('jumped')],
   })
   const merged = await runAround('plan set cash tenor=Mine performance1=88', 1, rename)
-  expect(merged).toMatchObject({ code: 0, stdout: expect.stringContaining('Published as publication') })
+  expect(merged).toMatchObject({ code: 0, stdout: expect.stringContaining(' is published. ') })
   expect(merged.stderr).toBe('Somebody else changed the same plans at the same time. The change is now:\n')
   expect(merged.stdout.match(/^~ cash: /gm)).toHaveLength(2)
   expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 88 })

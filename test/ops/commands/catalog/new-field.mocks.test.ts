@@ -50,7 +50,7 @@ beforeEach(async () => {
 test('an import of an export adds it to all plans, and an older file keeps it', async () => {
   expect(Object.keys(catalogPlanSchema.shape)).toContain('benchmark')
   const older = await ops('catalog export')
-  expect(await ops('plan offer plan-2 --country UG')).toContain('Published')
+  expect(await ops('plan offer plan-2 --country UG')).toContain('is published')
   expect(await ops('plan set plan-2 benchmark=NSE')).toMatch(
     /its plans have other fields .*\n.*catalog export --output .*\n.* catalog import plans\.json\nNothing was changed\.$/m,
   )
@@ -63,7 +63,7 @@ test('an import of an export adds it to all plans, and an older file keeps it', 
   ])
   expect(await ops('catalog import -', edited)).toContain('0 changed, 0 removed, 2 unchanged')
   expect(await ops('catalog import -', older.replaceAll(/,\s*"benchmark": "None"/g, ''))).toContain('0 changed')
-  expect(await ops('plan set plan-2 benchmark=FTSE')).toContain('Published')
+  expect(await ops('plan set plan-2 benchmark=FTSE')).toContain('is published')
 })
 
 test('a pending new plan conflicts, and is made again with the field', async () => {

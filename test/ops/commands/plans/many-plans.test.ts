@@ -33,9 +33,9 @@ async function countCalls(command: string) {
 }
 
 test.each([
-  ['plan set plan-1 performance1=13.2', 'Published'],
+  ['plan set plan-1 performance1=13.2', 'is published'],
   ['plan set plan-1 category.id=7 hint=New', 'category "Money Market" → "Bonds"'],
-  ['plan withdraw plan-1 --country KE', 'Published'],
+  ['plan withdraw plan-1 --country KE', 'is published'],
   ['plan set plan-1 hint=Newer --at +1d', 'scheduled'],
 ])('%s takes at most ten calls', async (command, said) => {
   const { count, stdout } = await countCalls(command)
