@@ -9,11 +9,15 @@ import { findReason } from './system-error.ts'
 /** The mode of a file that only its owner may read. */
 export const ownerOnly = 0o600
 
-/** @throws UserError when there is a file, which somebody may have edited. */
-export async function checkFileIsNew(file: string): Promise<void> {
+/**
+ * @param force the flag of the command; undefined when it has none.
+ * @throws UserError when there is a file, which somebody may have edited.
+ */
+export async function checkFileIsNew(file: string, force?: boolean): Promise<void> {
   const found = await stat(resolveFile(file)).catch(() => undefined)
-  if (!found?.isFile()) return
-  throw new UserError(`There is a file ${abbreviate(file)} already. Choose another name, or add --force to replace it.`)
+  if (force || !found?.isFile()) return
+  const wayOut = force === undefined ? 'delete it' : 'add --force to replace it'
+  throw new UserError(`There is a file ${abbreviate(file)} already. Choose another name, or ${wayOut}.`)
 }
 
 /**

@@ -34,7 +34,7 @@ import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import { describeTime, describePublication, formatDifference, listParts, rowToJson } from './publication-output.ts'
 import { changeJson, overtaken, previewFlags, publishChange, writeReview } from './publish-change.ts'
-import { forceFlag, timeFlag } from '../frame/shared-flags.ts'
+import { dueTimeFlag, forceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const fileFlags = {
@@ -107,7 +107,7 @@ export const catalog = {
     },
     async run({ for: purpose, at, output, force }, { store }) {
       const format = chooseExportFormat(output, purpose)
-      if (output !== undefined && !force) await checkFileIsNew(output)
+      if (output !== undefined) await checkFileIsNew(output, force)
       const file = await readCatalogFile(store, at)
       const content = await formatCatalogFile(file, format, purpose)
       if (output === undefined) return { text: String(content) }
@@ -168,6 +168,7 @@ export const catalog = {
     flags: {
       ...previewFlags,
       exceptChanged: { help: 'leave out plans with a later change of the same field, and name them' },
+      at: { ...dueTimeFlag, help: 'publish it then; by default at its own time, or now if that has passed' },
     },
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })

@@ -11,6 +11,7 @@ import { countPlans } from '../../core/publications/publications.ts'
 import { listEntries, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
 import { formatTimes } from '../../shared/iso-time.ts'
 import { parsePastEnd, toTimeColumn } from '../../shared/time-arguments.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { forceFlag, sinceFlag } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
@@ -54,7 +55,10 @@ export const log = verb({
   },
   json: 'an array of all entries, the latest first, each with its kind: publication, partner or key',
   async run({ partner, plan, keys, pending, since, until, output, force, json }, { store, clock }) {
-    if (output !== undefined && !force) await checkFileIsNew(output)
+    if (output !== undefined) await checkFileIsNew(output, force)
+    if (since !== undefined && until !== undefined && since > until) {
+      throw new UserError('--since is later than --until: no entry is between them.')
+    }
     const isRecent = !json && !pending && [since, until, output].every((flag) => flag === undefined)
     const times = { since: isRecent ? Math.floor(clock.nowMs() / 1000) - recentDays * 86_400 : since, until }
     const isWhole = partner === undefined && plan === undefined && !keys && !pending
@@ -79,7 +83,14 @@ export const log = verb({
       const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
       const readChanges = publications.length === 0 ? undefined : () => listLoggedChanges(store, publications)
       await writeOutput(output, await formatLogFile(entries.map(toSheetRow), output, readChanges))
-      return { data, text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n` }
+      const isLacking = output.toLowerCase().endsWith('.csv') && publications.length > 0
+      return {
+        data,
+        text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n`,
+        note: isLacking
+          ? 'A .csv file lacks the fields that changed: an .xlsx file has them on a second sheet.'
+          : undefined,
+      }
     }
     const none = entries.length === 0 ? 'No entry matches.' : ''
     const recent = isRecent ? `Shown are the last ${recentDays} days; for more: --since, --output or --json.` : ''
@@ -109,12 +120,17 @@ function readPublication(row: ForecastRow, change?: PlanDifference, plan?: strin
 
 /** Why it was made, why it conflicted, or will, and who decided. Without a reason, its command. */
 function describeNotes(row: ForecastRow): string {
-  const { actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
-  const decision = decidedNote && `${decidedBy === actor ? '' : `${nameActor(decidedBy ?? '')}: `}${decidedNote}`
+  const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
+  const isByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
+  const decision = isByOther ? describeAct('cancelled', decidedBy, decidedNote) : decidedNote
   const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
-  const approval = approvedBy && `approved by ${nameActor(approvedBy)}${approvedNote ? `: ${approvedNote}` : ''}`
+  const approval = approvedBy && describeAct('approved', approvedBy, approvedNote)
   return [reasons.join('; ') || command, ...(approval ? [approval] : [])].join('; ')
 }
+
+/** `approved by ben: Checked.` */
+const describeAct = (act: string, actor: string, note: string | null) =>
+  `${act} by ${nameActor(actor)}${note ? `: ${note}` : ''}`
 
 /** An address without its domain. */
 const nameActor = (actor: string) => actor.replace(/@.*/, '')

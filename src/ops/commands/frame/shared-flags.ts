@@ -19,7 +19,7 @@ const changeFlags = {
   note: { value: '<text>', help: 'why, for the record' },
 } as const satisfies Flags
 
-const dueTimeFlag = {
+export const dueTimeFlag = {
   value: '<time>',
   help: 'publish it then, such as "tomorrow 06:00", 2026-12-01T06:00+03:00 or +2h; now by default',
   parse: parseDueTime,

@@ -70,7 +70,7 @@ export const copy = verb({
   args: { file: {} },
   flags: { force: forceFlag },
   async run({ file, force }, { store, warn }) {
-    if (!force) await checkFileIsNew(file)
+    await checkFileIsNew(file, force)
     await writeOutput(file, readCopy(store), ownerOnly)
     warn(`Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.`)
   },
