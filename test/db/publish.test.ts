@@ -178,7 +178,8 @@ test('publishes once, at its time, and never after it has ended', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })))
   expect((await publishNow(db, id)).kind).toBe('published')
   expect(await publishNow(db, id)).toEqual({ kind: 'unavailable' })
-  await stagePending(put(makePlan({ id: 3 })), 'scheduled', { dueAt: future })
+  const later = await stagePending(put(makePlan({ id: 3 })), 'scheduled', { dueAt: future })
+  expect(await decide(later, 'due')).toEqual(unavailable)
   const ending = { actor: 'test', note: null }
   for (const conflict of [undefined, 'a plan was changed']) {
     const due = await stagePending(put(makePlan({ id: 2 })), 'scheduled', { dueAt: past })

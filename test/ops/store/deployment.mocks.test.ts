@@ -31,7 +31,9 @@ test.each([
   vi.stubEnv(name, '7')
   vi.stubEnv('CI', CI)
   expect(await deployWithWrangler('staging', domain)).toBe(`${expected} ${domain}`)
-  // Wrangler’s rule, from ci-info.
+})
+
+test('wrangler asks when CI is false: the rule of ci-info', async () => {
   const source = await readFile(join(project, 'node_modules/wrangler/wrangler-dist/cli.js'), 'utf8')
   expect(source).toMatch(/isCI = !!\(env\d*\.CI !== "false" &&/)
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { writeXlsx, type Cell as XlsxCell, type MergeRange } from 'hucre/xlsx'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
 import { UnusableCell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
 import { parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
@@ -14,6 +14,8 @@ test('a catalog in .xlsx is read back unchanged, with where it comes from', asyn
       const bytes = await formatXlsx(formatCatalogSheet({ plans, ...source }, { isUntyped: false }))
       expect(parseCatalogSheets(await parseXlsx(bytes))).toEqual({ kind: 'catalog', plans, notes: [], ...source })
     }),
+    // A workbook takes longer than other cases.
+    { numRuns: inject('propertyRuns') / 5 },
   )
 })
 
