@@ -38,11 +38,11 @@ export async function authenticateClient(
 ): Promise<ClientAuthentication> {
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
-  const known = await verifiedSecrets.recall(credentials, nowMs)
+  const memory = await verifiedSecrets.recall(credentials, nowMs)
   /** Once for each request. */
   let counted: Promise<void> | undefined
   const countStranger = () => (counted ??= countAttempt(rateLimits, network, clientId, warn))
-  await (known ? countUse(rateLimits, 'known', clientId, warn) : countStranger())
+  await (memory.hash === undefined ? countStranger() : countUse(rateLimits, 'known', clientId, warn))
 
   return openSignIn(context, clientId, decide, async (client) => {
     const decision = await decide(client)
@@ -52,18 +52,15 @@ export async function authenticateClient(
 
   async function decide({ partner, isOld, accept, nowSeconds, asOfSeconds }: SignIn): Promise<ClientAuthentication> {
     const hashes = listLiveHashes(partner, nowSeconds)
-    if (partner && known !== undefined && hashes.includes(known.hash)) {
-      known.renew()
-      accept()
-      return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
+    let hash = hashes.find((live) => live === memory.hash)
+    if (hash === undefined) {
+      // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
+      if (!isOld) memory.forget()
+      await countStranger()
+      hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     }
-    // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
-    if (!isOld) known?.forget()
-    await countStranger()
-
-    const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
-    if (partner && matchingHash !== undefined) {
-      await verifiedSecrets.remember(credentials, matchingHash, nowMs)
+    if (partner && hash !== undefined) {
+      memory.remember(hash)
       accept()
       return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
     }

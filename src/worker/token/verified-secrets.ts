@@ -21,22 +21,16 @@ export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: 
     return encodeBase64Url(new Uint8Array(await crypto.subtle.sign(hmac, key, text)))
   }
 
-  const keep = (mac: string, hash: string, nowMs: number) =>
-    hashes.set(mac, { hash, expiresAtMs: nowMs + bounds.lifetimeMs })
-
   return {
+    /** `hash` is undefined if the credentials are not remembered. Remembering starts their lifetime again. */
     recall: async (credentials: ClientCredentials, nowMs: number) => {
       const mac = await computeMac(credentials)
       const known = hashes.get(mac)
-      if (known === undefined || known.expiresAtMs <= nowMs) return undefined
       return {
-        hash: known.hash,
-        /** Starts its lifetime again. Call it only when the hash is still current. */
-        renew: () => keep(mac, known.hash, nowMs),
+        hash: known && known.expiresAtMs > nowMs ? known.hash : undefined,
+        remember: (hash: string) => hashes.set(mac, { hash, expiresAtMs: nowMs + bounds.lifetimeMs }),
         forget: () => hashes.delete(mac),
       }
     },
-    remember: async (credentials: ClientCredentials, hash: string, nowMs: number) =>
-      keep(await computeMac(credentials), hash, nowMs),
   }
 }
