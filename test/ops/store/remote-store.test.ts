@@ -233,10 +233,10 @@ describe('when a change is made and the answer is lost', () => {
   beforeEach(() => remote((store) => openPlan(store, 'plan-1', request)))
 
   test.each([
-    ['before the statement that publishes', -5, []],
+    ['before the statement that publishes', -4, []],
     [
       'with the statement that publishes',
-      -4,
+      -3,
       [
         'It is not known whether the change was made. A new secret that was not printed is lost: rotate again.',
         'When Cloudflare answers, see: npm run -s ops -- log --remote --env staging',
@@ -254,7 +254,7 @@ describe('when a change is made and the answer is lost', () => {
     await expect(close(note)).rejects.toThrow(new UserError([failure, ...claims]))
     fake.outage = undefined
     const { isInvestable } = await remote((store) => findPlan(store, 'plan-1'))
-    expect(isInvestable).toBe(after === -5)
+    expect(isInvestable).toBe(after === -4)
   })
 
   test('an answer that is cut off counts as lost', async () => {

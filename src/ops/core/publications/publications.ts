@@ -52,8 +52,10 @@ export async function publishProposal(
   store.db.hear?.('Publishing')
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const row = await leaveStaging(store, { publicationId: id, actor: attribution.actor, note: null }, state, compared)
-    if (row !== undefined) return { kind: 'made', publication: checkAlive(store.target, row) }
+    const made = await leaveStaging(store, { publicationId: id, actor: attribution.actor, note: null }, state, compared)
+    if (made === 'answered') return { kind: 'made', publication: { id, state, dueAt } }
+    if (made === 'found')
+      return { kind: 'made', publication: checkAlive(store.target, await findPublication(store, id)) }
     const next = await compareStaged(store.db, id)
     if (next.kind === 'unavailable') throw makeAbandonedError()
     if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
@@ -74,7 +76,7 @@ function leaveStaging(
   decision: Decision,
   state: Publication['state'],
   compared: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
-): Promise<PublicationRow | undefined> {
+): Promise<Settled> {
   const { db } = store
   const attempt = async () =>
     state === 'published'
@@ -92,29 +94,30 @@ function makeAbandonedError(): UserError {
   return new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
 }
 
+/** `found`: the answer was lost, and the row shows that the change was made. Undefined: it was not made. */
+type Settled = 'answered' | 'found' | undefined
+
 /**
  * Changes the state of a publication once, also when an answer is lost.
  * @param attempt returns whether it changed the state: false also for the repetition after a lost answer.
  * @param isDone whether the row shows that the change was made. Others may have changed the state since.
- * @returns the row as it is now; undefined when the state was not changed.
  */
 async function settle(
-  store: Store,
+  { changes, db }: Store,
   publicationId: number,
   attempt: () => Promise<boolean>,
   isDone: (row: PublicationRow) => boolean,
-): Promise<PublicationRow | undefined> {
-  const isMade = await makeTrackedChange(
-    store.changes,
-    async () => (await attempt()) || undefined,
+): Promise<Settled> {
+  const made = await makeTrackedChange<'answered' | 'found'>(
+    changes,
+    async () => ((await attempt()) ? 'answered' : undefined),
     async () => {
-      const row = await selectPublication(store.db, publicationId)
-      return (row && isDone(row)) || undefined
+      const row = await selectPublication(db, publicationId)
+      return row && isDone(row) ? 'found' : undefined
     },
   )
-  if (!isMade) return undefined
-  await markSuperseded(store.db)
-  return findPublication(store, publicationId)
+  if (made !== undefined) await markSuperseded(db)
+  return made
 }
 
 /** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
@@ -160,15 +163,15 @@ export async function approvePublication(
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // Its time may come meanwhile.
-  const row =
+  const made =
     (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision, seenRevision))
-  if (row === 'unseen') return undefined
-  if (row !== undefined) {
-    checkAlive(store.target, row)
-    return row
+  if (made === 'unseen') return undefined
+  const row = await findPublication(store, publicationId)
+  if (made === undefined) {
+    throw row.state === 'waiting' ? new UserError(somebodyElse) : makeStateError(store, row, notWaiting)
   }
-  const current = await findPublication(store, publicationId)
-  throw current.state === 'waiting' ? new UserError(somebodyElse) : makeStateError(store, current, notWaiting)
+  checkAlive(store.target, row)
+  return row
 }
 
 /** @throws UserError when it does not wait for approval, or is by the same operator. */
@@ -184,7 +187,7 @@ const notWaiting = 'does not wait for approval'
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
 /** @returns undefined when it was not approved, such as when it is due. */
-function approveLater(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
+function approveLater(store: Store, decision: Decision): Promise<Settled> {
   const attempt = () => approveForLater(store.db, decision)
   return settle(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
 }
@@ -194,7 +197,7 @@ async function approveNow(
   store: Store,
   decision: Decision,
   seenRevision: number | undefined,
-): Promise<PublicationRow | 'unseen' | undefined> {
+): Promise<Settled | 'unseen'> {
   const { publicationId, actor } = decision
   const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
     if (compared.isMerged && compared.comparedRevision !== (seenRevision ?? compared.comparedRevision)) return 'unseen'
@@ -222,9 +225,10 @@ export async function cancelPublication(
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const row = await settle(store, publicationId, cancel, isCancelled)
-  if (row !== undefined) return row
-  throw makeStateError(store, await findPublication(store, publicationId), problem)
+  const made = await settle(store, publicationId, cancel, isCancelled)
+  const row = await findPublication(store, publicationId)
+  if (made === undefined) throw makeStateError(store, row, problem)
+  return row
 }
 
 /** Whether it waits for its time or for approval. */
