@@ -29,7 +29,7 @@ export interface CatalogImport extends PreparedChange {
 export interface ImportChoice {
   /** Whether plans that are not in the file are removed. */
   isPruning?: boolean
-  /** Whether to ignore the revision of the file: it replaces what others changed since. */
+  /** Whether to ignore the revision of the file: the file overwrites later changes by others. */
   isOverwriting?: boolean
 }
 
@@ -57,7 +57,7 @@ export function readUpdate(input: CatalogInput): CatalogUpdate {
 
 /**
  * Compares a file with the catalog and changes nothing. When the file says which revision it was exported at, only what
- * it changes against that revision counts, and what others changed since stays.
+ * it changes against that revision counts, and later changes by others stay.
  * @throws UserError when the file and somebody else changed the same field, the file can't be merged, or a plan
  *   would change its ID or identifier.
  */
@@ -107,11 +107,10 @@ async function prepareMerge(
   )
   const file = keepUnknownFields(plans, before)
   const merged = mergeCatalog({ base, file, current, isPruning })
-  const conflicts = merged.flatMap((change) => change.conflicts)
-  if (conflicts.length > 0) {
-    const named = new Set(conflicts.map(({ identifier }) => identifier))
-    const known = [...(base ?? []), ...before].filter(({ identifier }) => named.has(identifier))
-    const planIds = known.map(({ id }) => id)
+  const contested = merged.filter((change) => change.conflicts.length > 0)
+  if (contested.length > 0) {
+    const conflicts = contested.flatMap((change) => change.conflicts)
+    const planIds = contested.map(({ planId }) => planId)
     throw makeConflictError(conflicts, await findLaterChanges(db, conflicts, planIds, origin?.revision))
   }
   const put = merged.flatMap(({ after }) => after ?? [])
@@ -133,7 +132,7 @@ async function prepareMerge(
   }
 }
 
-const noOrigin = 'The file does not say when it was exported, so its values also replace later changes by others.'
+const noOrigin = 'The file does not say when it was exported, so it overwrites later changes by others.'
 
 /** Keeps fields of the catalog that this copy of the code doesn't know. */
 function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
@@ -147,7 +146,7 @@ function makeConflictError(conflicts: readonly FieldConflict[], later: LaterChan
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),
     ...later.sentences.slice(0, maxConflicts),
-    'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
+    'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and overwrites later changes by others.',
   ])
 }
 
@@ -170,6 +169,6 @@ async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: Cata
   const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
   if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'
-  const fix = 'Export the catalog again, or add --overwrite: the file then replaces also what others changed.'
+  const fix = 'Export the catalog again, or add --overwrite: the file then overwrites later changes by others.'
   throw new UserError([reason, fix])
 }

@@ -5,7 +5,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 
 export interface MergeInput {
-  /** The whole catalog at the file's revision; undefined for a file without one, whose plans are put as they are. */
+  /** The whole catalog at the file's revision; undefined for a file without a revision, which is not merged. */
   base: readonly CatalogPlan[] | undefined
   /** The plans of the file. */
   file: readonly CatalogPlan[]

@@ -20,7 +20,7 @@ export interface PlanPatch extends FieldPatch {
   identifier: string
 }
 
-/** The patches of a file, and its defects so far: `applyPatches` finds the others. */
+/** The patches of a file, and the defects that are found without the catalog. */
 export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
   patches: PlanPatch[]
   defects: Defect[]

@@ -6,7 +6,7 @@ export type Path = readonly (string | number)[]
 /** The schema ignores it in amounts. */
 export const unsafeName = '__proto__'
 
-/** @returns the paths of repeated names, of which JSON.parse keeps the last, and of unsafe ones. @param json a text that it reads. */
+/** Finds repeated names, of which JSON.parse keeps the last, and unsafe names. @param json valid JSON. @returns their paths. */
 export function findWrongNames(json: string): Path[] {
   const names: Path[] = []
   /** For each level: the names of an object, and where in the array or object the scan is. */

@@ -52,7 +52,7 @@ export function listColumns(plans: readonly CatalogPlan[]): PlanColumn[] {
   })
 }
 
-/** @returns what a column name stands for, or what is expected in its place, or undefined when it is unknown. */
+/** @returns the column with a name; what the name needs after its dot; or undefined for an unknown name. */
 export function findColumn(name: string): PlanColumn | { expected: string } | undefined {
   const [, field = '', member] = /^([^.]*)(?:\.(.*))?$/s.exec(name) ?? []
   const shape = planFields.find((candidate) => candidate.name === field)?.shape

@@ -83,7 +83,7 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
   const { sheet, headerIndex } = chosen
   if (others.length > 0) {
     const names = [chosen, ...others].map((other) => abbreviate(other.sheet.name)).join(' and ')
-    const fix = sheet.isHidden ? 'Unhide the one that counts.' : 'Hide or delete the others.'
+    const fix = sheet.isHidden ? 'Unhide the sheet that counts.' : 'Hide or delete the other sheets.'
     const kind = sheet.isHidden ? 'the hidden sheets' : 'the sheets'
     return { defects: [{ place, expected: 'plans in one sheet', found: `plans in ${kind} ${names}`, fix }] }
   }
@@ -104,7 +104,7 @@ function readTitle(cell: Cell | undefined): string {
     .trim()
 }
 
-/** Shows letters that only look like those of a name. */
+/** Escapes letters, because some only look like those of a column's name. */
 function escapeLetters(text: string): string {
   return text.replaceAll(/[^ -~…]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
@@ -172,7 +172,7 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
   return { columns, originIndex, ignored, defects }
 }
 
-/** @returns undefined for a name that is not like that of any column: it is ignored. */
+/** @returns undefined for a name unlike any column's: the column is ignored. */
 function findUnknownColumn(title: string, place: Place): Defect | undefined {
   const known = [...listColumns([]).map(({ name }) => name), originColumn]
   const defect = findUnknownName(place, 'column', title, known)
@@ -228,7 +228,7 @@ function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
 }
 
 /**
- * Reads the cells of a row as fields of a plan: an object with members or amounts has those that the row has.
+ * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that the row has.
  * @param isPartial leaves out empty cells; otherwise they have no value.
  */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {

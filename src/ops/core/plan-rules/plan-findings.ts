@@ -10,7 +10,7 @@ export interface PlanFinding {
   subject: string
   /** The path of the value in a plan. */
   field?: string
-  /** The same for the same value, so that findings can be grouped. */
+  /** Findings with the same message are grouped. */
   message: string
 }
 

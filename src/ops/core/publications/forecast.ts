@@ -1,4 +1,4 @@
-// What pending publications will do: those that are scheduled in the order of their times, and each that waits for approval alone.
+// What pending publications will do: scheduled ones one after the other, and each one that waits for approval by itself.
 import { createFit, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
@@ -24,10 +24,10 @@ export interface Pending {
   revision: number
 }
 
-/** What is read: all plans of the publications, or those that can keep them from being published, or none but those of `first`. */
+/** Which plans of the publications are read: all, those that can cause a conflict, or only those of `first`. */
 export interface PendingScope {
   plans: 'all' | 'contested' | 'none'
-  /** A change that is published before, or that is looked at. */
+  /** A change that is published before the publications, or a plan that somebody asks for. */
   first?: readonly PlanChange[]
 }
 

@@ -64,7 +64,7 @@ interface Effect {
   merged: readonly PlanChange[]
 }
 
-/** Says what a pending publication makes of the fields that this change gives a value, also when it gives them the same. */
+/** Says which values a pending publication will give to the fields of this change, also the same values. */
 function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others, merged }: Effect): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
   const mergedById = new Map(merged.map(({ planId, after }) => [planId, after]))

@@ -55,14 +55,14 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   return forecast.map((row) => Object.assign(row, { changes: changes?.get(row.id) ?? [] }))
 }
 
-/** Tells why the pending ones of these can't be published. */
+/** Tells why pending publications can't be published. */
 async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
   const pending = await readPending(db, await listConcerned(db, rows), { plans: 'contested' })
   const { byId } = foresee(pending)
   return rows.map((row) => toForecastRow(row, byId.get(row.id)?.misfit))
 }
 
-/** One that is scheduled depends on those that are scheduled before it. */
+/** A scheduled publication depends on all that are scheduled before it. */
 async function listConcerned(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
   const others = pending.some(({ state }) => state === 'scheduled') ? await selectScheduled(db) : []
@@ -91,7 +91,7 @@ export async function foreseePlans(
 
 export interface ReadPublication {
   row: ForecastRow
-  /** Of one that is pending, alone and without a conflict: merged with later changes by others. */
+  /** Merged with later changes by others, if it is the only pending publication and has no conflict. */
   changes: PlanChange[]
   /** The revision of the catalog that a pending one was compared with. */
   revision: number

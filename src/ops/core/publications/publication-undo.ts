@@ -61,7 +61,7 @@ export async function prepareUndo(
 }
 
 /**
- * Computes a publication again that was not published, from the current catalog. Its own values replace those of others.
+ * Computes an unpublished publication again from the current catalog. Its values overwrite later changes by others.
  * @param exceptChanged leaves the plans with a field that others changed as they are.
  * @param at Unix seconds: by default its own time, if that is still to come.
  * @throws UserError when it was published, or nothing of it is left to publish.

@@ -64,7 +64,7 @@ test('a field that both changed is refused with both values, and nothing is chan
     new UserError([
       'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
       `amina@example.com set name of cash to "Theirs" since (publication ${theirs?.id}).`,
-      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
+      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and overwrites later changes by others.',
     ]),
   )
   expect((await findPlan(store, 'cash')).name).toBe('Theirs')
@@ -125,7 +125,7 @@ test.each([
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
       'The file was exported from another catalog, or the database was restored since.',
-      'Export the catalog again, or add --overwrite: the file then replaces also what others changed.',
+      'Export the catalog again, or add --overwrite: the file then overwrites later changes by others.',
     ]),
   )
   const { isMerged } = await importFile(file, { isOverwriting: true })
