@@ -9,7 +9,7 @@ import {
 } from '../../core/publications/publication-log.ts'
 import { countPlans } from '../../core/publications/publications.ts'
 import { listEntries, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
-import { formatTimes } from '../../shared/iso-time.ts'
+import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { parsePastEnd, toTimeColumn } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
@@ -164,4 +164,6 @@ function toRow({ time, subject, action, by, noteOrCommand }: Entry) {
   return { ...toTimeColumn(time), subject, action, by: nameActor(by), noteOrCommand }
 }
 
-const toSheetRow = ({ data, change }: Entry) => (change ? { ...data, change: describeChange(change) } : data)
+function toSheetRow({ time, subject, data, change }: Entry) {
+  return { time: formatIsoTime(time), subject, ...data, ...(change && { change: describeChange(change) }) }
+}

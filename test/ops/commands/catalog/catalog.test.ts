@@ -190,7 +190,8 @@ test('the log is written into a spreadsheet, in which no text is a formula', asy
     expect(cells).toMatchObject({
       note,
       createdAt: entry.createdAt,
-      id: '2',
+      time: entry.decidedAt,
+      subject: 'publication 2',
       change: expect.stringContaining('→ "New"'),
     })
   }
