@@ -7,7 +7,6 @@ import {
   type Credentials,
   type Partner,
 } from '../../core/partners/partner-accounts.ts'
-import { abbreviate } from '../../../abbreviate.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
@@ -75,17 +74,6 @@ An access token of ${shortName} (client ID ${clientId}) may be known to others.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - Your client secret still works. Request a new access token now.${describeSuspension(partner)}
 Remove the token from every place where others could read it, such as a log.`
-}
-
-/** Describes a change without a new secret, such as `status active → suspended`. Empty for values that are not shown. */
-export function describeDifference(before: Partner, after: Partner): string {
-  const parts = [
-    ['status', readPartnerStatus(before), readPartnerStatus(after)],
-    ['country', before.country, after.country],
-    ['name', abbreviate(before.name), abbreviate(after.name)],
-    ['contact', abbreviate(before.contact ?? undefined), abbreviate(after.contact ?? undefined)],
-  ]
-  return parts.flatMap(([name, from, to]) => (from === to ? [] : [`${name} ${from} → ${to}`])).join(', ')
 }
 
 /** @returns the words of the command that takes a change back, unless there is none. */

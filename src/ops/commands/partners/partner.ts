@@ -20,7 +20,6 @@ import { UserError } from '../../shared/user-error.ts'
 import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
 import {
-  describeDifference,
   describePartner,
   describeSecret,
   findWayBack,
@@ -268,11 +267,9 @@ async function changeAndReport(
 ): Promise<{ output: Output; after: Partner }> {
   const before = await changePartner(run.store, name, request, run)
   const after = await findPartner(run.store, name)
-  const difference = describeDifference(before, after)
   const wayBack = findWayBack(request.kind, before, after)
   const said = [
-    ...(difference === '' ? [] : [`${after.shortName}: ${difference}.`]),
-    `It takes effect everywhere within ${freshness}.`,
+    `The change takes effect everywhere within ${freshness}.`,
     ...(wayBack ? [`To take it back: ${describeCommand(run.target, 'partner', ...wayBack)}`] : []),
   ]
   const already = `${after.shortName} ${unchanged[request.kind] ?? 'already has these values'}; nothing changed.`
