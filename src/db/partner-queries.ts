@@ -42,7 +42,8 @@ export function selectPartners(db: OperatorDatabase) {
 
 /**
  * @param name the short name or the client ID.
- * @param atSeconds as it was, or will be, at the end of that Unix second, except for its contact.
+ * @param atSeconds as it was, or will be, at the end of that Unix second, except for its contact. A later change has deleted the secrets
+ * of that time: then `hasSecretState` is false.
  */
 export async function selectPartner(
   db: OperatorDatabase,
@@ -69,6 +70,8 @@ function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?
       secrets: sql`(
         select json_group_array(json_remove(value, '$.hash')) from ${secret} where coalesce(${expiresAt} > ${now}, 1)
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
+      /** Whether `secrets` and `secretEndedAt` are known. */
+      hasSecretState: sql`${changeRecord.secrets} is not null`.mapWith(Boolean),
       /** When the grace period of the secret before them ended; null when it had none. */
       secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${now})`,
     })

@@ -128,6 +128,7 @@ export function describePartner(partner: Partner): Output {
   return { data, text: formatPairs([...lines, ...secrets]) }
 }
 
-export function partnerToJson({ id: _id, secrets, ...partner }: Partner) {
-  return { ...formatTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(formatTimes) }
+export function partnerToJson({ id: _id, hasSecretState, secrets, secretEndedAt, ...partner }: Partner) {
+  const state = hasSecretState && { ...formatTimes({ secretEndedAt }), secrets: secrets.map(formatTimes) }
+  return { ...formatTimes(partner), status: readPartnerStatus(partner), ...state }
 }

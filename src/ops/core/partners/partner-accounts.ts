@@ -55,7 +55,7 @@ export function listPartners({ db }: Store): Promise<Partner[]> {
 
 /**
  * @param name the short name or the client ID.
- * @param atSeconds Unix seconds: as it was, or will be, at the end of that second, except for its contact.
+ * @param atSeconds Unix seconds: as it was, or will be, at the end of that second, as `selectPartner` does.
  * @throws UserError when there is no such partner, or was none then.
  */
 export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {

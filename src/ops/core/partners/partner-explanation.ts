@@ -6,27 +6,36 @@ import { readPartnerStatus } from './partner-accounts.ts'
 
 /** @param at Unix seconds: explains the partner as it was then. @returns sentences. */
 export async function explainPartner({ db }: Store, partner: Partner, at = Infinity): Promise<string[]> {
-  const { shortName, country, suspendedAt, tokensValidFrom, secrets, secretEndedAt } = partner
+  const { shortName, country, suspendedAt, tokensValidFrom } = partner
   const entries = await selectPartnerEntries(db, { shortName })
   const findLast = (...kinds: string[]) =>
     entries.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= at)
-  const newSecret = findLast('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')
-  const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
-  const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
-  const effect = secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}: it gets 401 invalid_client`
   const status = `${shortName} is ${readPartnerStatus(partner)}`
   const sentences = [
     suspendedAt === null
       ? `${status}, and lists the plans of ${country}.`
       : `${status} since ${explainEntry(findLast('end', 'suspend'))}: every request gets 401.`,
-    ...(secrets.length === 0 ? [] : [`Its newest secret was made at ${explainEntry(newSecret)}.`]),
-    ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
+    ...explainSecrets(partner, findLast('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')),
   ]
   const resumed = suspendedAt === null && findLast('resume')
   if (resumed) sentences.push(`Its last suspension ended at ${explainEntry(resumed)}.`)
   if (tokensValidFrom === null) return sentences
   const ended = explainEntry(findLast('lockdown', 'end-tokens'))
   return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
+}
+
+function explainSecrets(
+  { secrets, secretEndedAt, hasSecretState }: Partner,
+  newSecret: PartnerEntry | undefined,
+): string[] {
+  const newest = `Its newest secret was made at ${explainEntry(newSecret)}.`
+  if (!hasSecretState) return [newest, 'Which other secrets worked then is no longer recorded.']
+  if (secrets.length === 0) return []
+  const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
+  const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
+  if (earlierEnd === null) return [newest]
+  const effect = secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}: it gets 401 invalid_client`
+  return [newest, `The secret before it ${effect}.`]
 }
 
 /** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */
