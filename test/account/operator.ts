@@ -26,7 +26,7 @@ export const workerName = (env: string) => `partner-investment-plan-catalog-${en
 
 /** What was deployed does not run. @returns the exit code of a command, and what it prints. */
 function findOutcome(command: string): [number, RegExp] {
-  if (/npm run (-s )?deploy /.test(command)) return [2, /^The smoke test failed, and version [\w-]+ is live\. /m]
+  if (/npm run (-s )?deploy /.test(command)) return [2, /^The smoke test failed, and version [\w-]+ is live\.$/m]
   if (/ops -- watch --url/.test(command)) return [3, /^problem {2}smoke: /m]
   return [0, /^/]
 }
