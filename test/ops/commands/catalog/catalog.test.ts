@@ -176,7 +176,8 @@ test('the log is written into a spreadsheet, in which no text is a formula', asy
   const folder = await useFolder()
   await ops('plan set cash hint=New --note =1+1')
   for (const file of ['log.csv', 'log.xlsx']) {
-    expect(await ops(`log --plan cash --output ${file}`)).toEqual(printed(`Wrote 2 entries to ${file}.\n`))
+    const { code, stdout } = await ops(`log --plan cash --output ${file}`)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `Wrote 2 entries to ${file}.\n` })
   }
   const csv = parseCsv(decodeText(await readFile(join(folder, 'log.csv'))))
   const xlsx = await parseXlsx(await readFile(join(folder, 'log.xlsx')))
