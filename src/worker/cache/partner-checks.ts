@@ -4,7 +4,7 @@ import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isRecentCopy, renewCopy, type Copied } from './copy-renewal.ts'
 import type { NewestChange, D1State } from './d1-state.ts'
-import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs } from './freshness.ts'
+import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
@@ -164,15 +164,17 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
     /**
      * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
-     * A check counts only while KV has an entry: others' requests confirm a check for ever, and without an entry, no command could
-     * end its access. "Suspended" decides nothing, because the suspension may have ended since: a program stops at a 401.
+     * An old check counts only while KV has an entry: others' requests confirm a check for ever, and without an entry, no command
+     * could end its access. A younger one needs none: a location may answer for a minute that KV lacks an entry just written.
+     * "Suspended" decides nothing, because the suspension may have ended since: a program stops at a 401.
      */
     readOld: async (context: CacheContext, clientId: string) => {
       const check = clients.get(clientId)?.check
       const { copy, endedAtMs, hasEntry } = await readStored(context, clientId)
       const isUsable = (old: ClientCheck | PartnerCopy | undefined) =>
         old && computeAsOfMs(old.checkedAtMs) >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
-      const held = hasEntry && isUsable(check) ? check : undefined
+      const isYoung = computeAgeMs(check?.checkedAtMs ?? 0, context.nowMs) <= staleWhileRevalidateMs
+      const held = (hasEntry || isYoung) && isUsable(check) ? check : undefined
       const stored = isUsable(copy) ? copy : undefined
       const newer = held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
       return newer?.partner?.isSuspended ? undefined : newer

@@ -1,6 +1,6 @@
 // "Sign-in".
 import { describe, expect, test, vi } from 'vitest'
-import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import { getPartnerKey, type PartnerMark } from '../../../src/api/cache-keys.ts'
 import type { PartnerAccess } from '../../../src/db/client-queries.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
 import {
@@ -32,8 +32,8 @@ describe('a sign-in', () => {
     clock.nowMs = start + ageMs
     return readForSignIn(makeContext(overrides))
   }
-  const signIn = async (ageMs: number) => {
-    const signed = await readClient(ageMs)
+  const signIn = async (ageMs: number, overrides: Partial<CacheContext> = {}) => {
+    const signed = await readClient(ageMs, overrides)
     signed.accept()
     await finishWork()
     return signed
@@ -160,5 +160,23 @@ describe('a sign-in', () => {
     db.calls = []
     for (const ageMs of [hour, hour + second, hour + 9 * second]) await signIn(ageMs)
     expect(db.calls).toEqual(['check'])
+  })
+
+  test('while D1 fails, needs no entry of KV for two minutes: a location may remember for one that there was none', async () => {
+    const kv = { ...env.CATALOG_CACHE, getWithMetadata: (async () => ({ value: null, metadata: null })) as never }
+    await signIn(0, { kv })
+    db.isDown = true
+    for (const ageMs of [20 * second, 21 * second, 2 * minute]) {
+      expect(await readClient(ageMs, { kv })).toMatchObject({ partner: makePartner(), isOld: true })
+    }
+    expect((await readClient(2 * minute + second, { kv })).partner).toBeUndefined()
+  })
+
+  test('while D1 fails, obeys a mark also right after D1’s answer', async () => {
+    await signIn(0)
+    const metadata = { shortName: 'acme', endedAtMs: start + second } satisfies PartnerMark
+    await env.CATALOG_CACHE.put(getPartnerKey(client.id), '', { metadata })
+    db.isDown = true
+    for (const ageMs of [2 * second, 3 * second]) expect((await readClient(ageMs)).partner).toBeUndefined()
   })
 })
