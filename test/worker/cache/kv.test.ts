@@ -74,6 +74,7 @@ describe('KV', () => {
 
   test.each<[string, () => Promise<void>]>([
     ['has a truncated list', async () => putList('{"text":"first"')],
+    ['has a shorter list, whose end looks whole', async () => putList('{}')],
     ['has bytes of the same length', async () => putList('x'.repeat('{"text":"first"}'.length))],
     ['has a list without metadata', async () => env.CATALOG_CACHE.put(getListKey(), '{"text":"first"}')],
     [
