@@ -36,16 +36,21 @@ export function comparePlans(from: CatalogPlan | null, to: CatalogPlan | null): 
 type FieldValue = CatalogPlan[keyof CatalogPlan] | undefined
 
 function compareField(field: string, from: FieldValue, to: FieldValue): [path: string, ValueChange][] {
+  // Fast path: most fields have one value.
+  if (isSingle(from) && isSingle(to)) return isObjectField(field) ? [] : [[field, { from, to }]]
   const [old, next] = [listPaths(field, from), listPaths(field, to)]
   return Object.keys({ ...old, ...next })
     .filter((path) => old[path] !== next[path])
     .map((path) => [path, { from: old[path], to: next[path] }])
 }
 
+function isSingle<Value>(value: Value): value is Extract<Value, PathValue | undefined> {
+  return typeof value !== 'object' || value === null
+}
+
 function listPaths(field: string, value: FieldValue): Record<string, PathValue> {
-  if (value === undefined || (value === null && isObjectField(field))) return {}
+  if (isSingle(value)) return {}
   if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [`${field}.${item}`, true]))
-  if (typeof value !== 'object' || value === null) return { [field]: value }
   return Object.fromEntries(Object.entries(value).map(([member, part]) => [`${field}.${member}`, part]))
 }
 
