@@ -2,10 +2,11 @@
 import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
+import { parseTrusted } from '../json.ts'
 import { listOf, StorageError } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll, tellRows } from './pages.ts'
-import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { catalog, planVersions, publications } from './schema.ts'
 
 /** The catalog that plans were read from. An exported file has both. */
@@ -89,13 +90,46 @@ export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly 
   return { plans: rows.find(([country]) => country === null)?.[1] ?? 0, lists: new Map(lists) }
 }
 
-/** Selects the identifier of each plan. */
-export async function selectIdentifiers(db: OperatorDatabase): Promise<string[]> {
-  const newest = selectNewestVersions(isNotSuperseded)
-  const rows = await db.values<[identifier: string]>(
-    sql`select document ->> '$.identifier' from (${newest}) where document is not null`,
+export type PlanSummary = Pick<
+  CatalogPlan,
+  'id' | 'identifier' | 'name' | 'fundType' | 'currency' | 'isInvestable' | 'viewableIn'
+>
+
+/** A summary has about 75 bytes. */
+const summariesPerPage = 5000
+
+/**
+ * Selects what the table of a list shows of each plan, in ascending order of ID.
+ * @param revision of the catalog; the newest by default. @param country only the plans that are viewable there.
+ */
+export function selectSummaries(
+  db: OperatorDatabase,
+  { revision, country }: { revision?: number | undefined; country?: string | undefined } = {},
+): Promise<PlanSummary[]> {
+  const isCandidate = revision === undefined ? isNotSuperseded : lte(publications.revision, revision)
+  return readAll(
+    (last: number | undefined, limit) => {
+      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))
+      const { planId, document, viewableIn } = newest
+      return db
+        .with(newest)
+        .select({
+          id: planId,
+          identifier: sql<string>`${document} ->> '$.identifier'`,
+          name: sql<string>`${document} ->> '$.name'`,
+          fundType: sql<string>`${document} ->> '$.fundType'`,
+          currency: sql<string>`${document} ->> '$.currency'`,
+          isInvestable: sql`${document} ->> '$.isInvestable'`.mapWith(Boolean),
+          viewableIn: sql`${viewableIn}`.mapWith((json: string) => parseTrusted<string[]>(json)),
+        })
+        .from(newest)
+        .where(and(isNotNull(document), country === undefined ? undefined : isViewableIn(viewableIn, country)))
+        .orderBy(asc(planId))
+        .limit(limit)
+    },
+    (row) => row.id,
+    { limit: summariesPerPage },
   )
-  return rows.map(([identifier]) => identifier)
 }
 
 /** Selects the catalog as it was at a revision, in ascending order of ID. */

@@ -13,7 +13,7 @@ import {
   selectRecordedPlanIds,
   selectRevisionUpTo,
   selectSizeWithout,
-  selectIdentifiers,
+  selectSummaries,
 } from '../../../src/db/catalog-queries.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { readTable, selectFingerprint, selectSchema } from '../../../src/db/copy-queries.ts'
@@ -129,7 +129,11 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
   expect(await selectSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
-  expect(await selectIdentifiers(db)).toEqual(['plan-1'])
+  const { id, identifier, fundType, currency, isInvestable, viewableIn, ...others } = makePlan({ id: 1 })
+  const summaries = [{ id, identifier, name: others.name, fundType, currency, isInvestable, viewableIn }]
+  expect(await selectSummaries(db, { country: 'KE' })).toEqual([{ ...summaries[0], name: 'Mine' }])
+  expect(await selectSummaries(db, { revision: first })).toEqual(summaries)
+  expect(await selectSummaries(db, { country: 'UG' })).toEqual([])
   expect(await selectCatalogAt(db, first)).toEqual([makePlan({ id: 1 })])
   const upTo = (most: number) => selectRevisionUpTo(db, most)
   expect([await upTo(60_000), await upTo(first), await upTo(4e12)]).toEqual([0, first, revision])

@@ -1,6 +1,5 @@
 // ops plan …
-import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { findPlan, listPlans } from '../../core/catalog/catalog-plans.ts'
+import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import {
   prepareClosing,
@@ -41,9 +40,9 @@ export const plan = {
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',
-    async run({ country: code, partner, at }, { store }) {
+    async run({ country: code, partner, at, json: isJson }, { store }) {
       const listed = partner === undefined ? code : await findListedCountry(store, partner, at)
-      const plans = await listPlans(store, listed, at)
+      const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
       const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
       return {
         data: partner === undefined ? plans : plans.map(toResponse),
@@ -134,8 +133,8 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
   return `${after.identifier} ${state} to new investment${where}. Customers ${read}`
 }
 
-const toResponse = ({ viewableIn: _viewableIn, ...listed }: CatalogPlan) => listed
+const toResponse = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
 
-function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
+function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }
 }

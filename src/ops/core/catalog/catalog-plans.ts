@@ -9,6 +9,8 @@ import {
   selectCatalogOrigin,
   selectCatalogPlan,
   selectRevisionUpTo,
+  selectSummaries,
+  type PlanSummary,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 
@@ -18,6 +20,8 @@ import { checkCountry } from '../../shared/country.ts'
 import { foreseePlans, suggestPlan } from '../publications/publication-log.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
+
+export type { PlanSummary }
 
 /**
  * Lists all plans, or those that are viewable in a country, in ascending ID.
@@ -29,6 +33,14 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
   const plans = isAhead ? await foresee(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+}
+
+/** Lists what a table shows of the plans of `listPlans`. Reads no documents, unless the time is in the future. */
+export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
+  if (country !== undefined) checkCountry(country)
+  if (atSeconds === undefined) return selectSummaries(store.db, { country })
+  if (await isFuture(store, atSeconds)) return listPlans(store, country, atSeconds)
+  return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
 /** The current catalog, with the publications that are scheduled until then. */

@@ -2,7 +2,7 @@
 import { abbreviate } from '../../../abbreviate.ts'
 import { describeMisfit, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectRecordedPlanIds, selectIdentifiers } from '../../../db/catalog-queries.ts'
+import { selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
 import { openStates } from '../../../db/schema.ts'
@@ -140,5 +140,9 @@ export async function findPlanChange({ db, target }: Store, id: number, plan: st
 
 /** @returns a question with the identifier of the catalog that may be meant. */
 export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
-  return suggestName(name, await selectIdentifiers(db))
+  const plans = await selectSummaries(db)
+  return suggestName(
+    name,
+    plans.map(({ identifier }) => identifier),
+  )
 }

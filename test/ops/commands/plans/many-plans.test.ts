@@ -42,3 +42,15 @@ test.each([
   expect(stdout).toContain(said)
   expect(count).toBeLessThanOrEqual(10)
 })
+
+test.each(['plan list', 'plan list --country KE'])(
+  'the table of %s takes three calls, without documents',
+  async (command) => {
+    const { count, stdout } = await countCalls(command)
+    // KE does not have plan-1, which was withdrawn, and plan-2.
+    expect({ count, lines: stdout.split('\n').length }).toEqual({
+      count: 3,
+      lines: command.endsWith('KE') ? 11_000 : 11_002,
+    })
+  },
+)
