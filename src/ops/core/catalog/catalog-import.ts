@@ -15,10 +15,12 @@ import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-f
 import { findLaterChanges, type LaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import type { PlanChange } from '../publications/publications.ts'
+import { findTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface CatalogImport extends PreparedChange {
   notes: string[]
+  warnings: string[]
   /** How many plans of the file are as in the catalog. */
   unchanged: number
   /** Whether the file said which revision it was exported at. */
@@ -124,15 +126,12 @@ async function prepareMerge(
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
     sheet,
-    notes: [
-      ...notes,
-      ...(origin === undefined && changes.some((change) => change.before) ? [noOrigin] : []),
-      ...findForgottenMonths(changes, excludePlans(before, changes)),
-    ],
+    warnings: recorded ? [] : (await findTakenBack(db, changes)).map((warning) => `${warning} ${keepThem}`),
+    notes: [...notes, ...findForgottenMonths(changes, excludePlans(before, changes))],
   }
 }
 
-const noOrigin = 'The file does not say when it was exported, so it overwrites later changes by others.'
+const keepThem = 'To keep them, export the catalog again and edit that.'
 
 /** Keeps fields of the catalog that this copy of the code doesn't know. */
 function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {

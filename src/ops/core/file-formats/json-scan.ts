@@ -6,7 +6,13 @@ export type Path = readonly (string | number)[]
 /** The schema ignores it in amounts. */
 export const unsafeName = '__proto__'
 
-/** Finds repeated names, of which JSON.parse keeps the last, and unsafe names. @param json valid JSON. @returns their paths. */
+/** No file of plans has more. JSON.stringify and others fail at some thousands. */
+const maxLevels = 100
+
+/**
+ * Finds repeated names, of which JSON.parse keeps the last, and unsafe names. @param json valid JSON. @returns their paths.
+ * @throws RangeError for too many levels
+ */
 export function findWrongNames(json: string): Path[] {
   const names: Path[] = []
   /** For each level: the names of an object, and where in the array or object the scan is. */
@@ -35,6 +41,7 @@ export function findWrongNames(json: string): Path[] {
       isName = character === '{'
       level = isName ? { known: new Set(), at: '' } : { known: undefined, at: 0 }
       levels.push(level)
+      if (levels.length > maxLevels) throw new RangeError(`more than ${maxLevels} levels of objects and arrays`)
     }
   }
   return names

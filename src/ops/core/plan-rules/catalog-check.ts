@@ -9,7 +9,7 @@ import { findImplausibleValues, type PlanFinding } from './plan-findings.ts'
 
 const maxAgeDays = 45
 
-/** `problem`: a publication of the plan would be refused, because a rule is newer than the plan. `warning`: its operator confirmed it. */
+/** `problem`: a publication of the plan would be refused, because a rule is newer than the plan. `warning`: the value may be intended. */
 export type CatalogFinding = PlanFinding & { level: 'problem' | 'warning' }
 
 /** The problems first. */

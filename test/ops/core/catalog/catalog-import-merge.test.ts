@@ -90,6 +90,53 @@ test.each<[title: string, ours: Partial<CatalogPlan>, theirs: string[]]>([
   await expect(refused).rejects.toThrow(`(publication ${latest?.id})`)
 })
 
+test.each<[string, Partial<CatalogFile>, ImportChoice]>([
+  ['without a revision', { origin: undefined }, {}],
+  ['that overwrites', {}, { isOverwriting: true }],
+])('an old file %s warns of what it takes back of others, also as an update', async (_, overrides, choice) => {
+  const old = { ...(await readCatalogFile(store)), ...overrides }
+  await closePlan(store, 'gold', 'Sold out.', request)
+  await setFields(store, 'cash', ['performance1=9', 'performanceDate=2026-11-01'], request)
+  await importPlans([makePlan({ id: 3, identifier: 'new' })])
+  const [added, figures, closed] = (await listPublications(store, {})).map(({ id, actor }) => `${id} by ${actor}`)
+  const takesBack = (who: (string | undefined)[], plans: string) => [
+    `This takes back values of recent publications (${who.join(', ')}): ${plans}. To keep them, export the catalog again and edit that.`,
+  ]
+  const pruned = await prepareImport(store, old, { ...choice, isPruning: true })
+  expect(pruned.warnings).toEqual(takesBack([added, figures, closed], 'new, cash, gold'))
+  const patch = { identifier: 'gold', isInvestable: true, nonInvestableNote: null, name: 'Better gold' }
+  expect((await prepareUpdate(store, makeUpdate([patch], old.origin), choice)).warnings).toEqual(
+    takesBack([closed], 'gold'),
+  )
+  const sold = { isInvestable: false, nonInvestableNote: 'Sold out.' }
+  const prepareFigures = async (performanceDate: string) => {
+    const plans = old.plans.map((plan) => ({ ...plan, performanceDate, ...sold }))
+    return (await prepareImport(store, { ...old, plans }, choice)).warnings
+  }
+  expect(await prepareFigures('2026-11-01')).toEqual(takesBack([figures], 'cash'))
+  // The return of another month may be the same again.
+  expect(await prepareFigures('2026-12-01')).toEqual([])
+})
+
+test('what an old file takes back is named by who made the values of now', async () => {
+  const { plans } = await readCatalogFile(store)
+  await setFields(store, 'cash', ['performance1=2.8'], request)
+  await setFields(store, 'cash', ['performance1=28.4'], request)
+  const [latest] = await listPublications(store, {})
+  const { warnings } = await prepareImport(store, { plans })
+  expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}): cash.`)
+})
+
+test('an old file takes back what was changed many publications ago, and the latest of them are named first', async () => {
+  const { plans } = await readCatalogFile(store)
+  await setFields(store, 'cash', ['performance1=12.9'], request)
+  const [fix] = await listPublications(store, {})
+  for (let days = 1; days <= 31; days++) await setFields(store, 'gold', [`lockInPeriod=${days}`], request)
+  const [latest] = await listPublications(store, {})
+  const { warnings } = await prepareImport(store, { plans })
+  expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}, ${fix?.id} by ${fix?.actor}): gold, cash.`)
+})
+
 test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
   const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
   await publishPlans(store.db, [newer(cash), newer(gold)])
@@ -140,8 +187,7 @@ describe('a partial update', () => {
   }
 
   test('changes only what it names, and leaves other plans', async () => {
-    const { isMerged, changes, unchanged, notes } = await update([{ identifier: 'cash', performance1: 1.5 }])
-    expect(notes).toEqual([expect.stringContaining('later changes by others')])
+    const { isMerged, changes, unchanged } = await update([{ identifier: 'cash', performance1: 1.5 }])
     expect({ isMerged, changes: changes.length, unchanged }).toEqual({ isMerged: false, changes: 1, unchanged: 0 })
     expect(await listPlans(store)).toEqual([{ ...cash, performance1: 1.5 }, gold])
   })

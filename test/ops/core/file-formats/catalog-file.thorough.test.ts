@@ -124,6 +124,12 @@ test.each([
   expect(printDefects(parseCatalog(text))).toEqual([defect])
 })
 
+test('refuses a file with 20,000 levels', () => {
+  const text = `{"plans":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+  const reason = 'an error: more than 100 levels of objects and arrays'
+  expect(printDefects(parseCatalog(text))).toEqual([`The file: expected JSON; found ${reason}.`])
+})
+
 test('a field has one defect, whatever its value', () => {
   const plan = makePlan()
   // Each wrong currency or country is a defect of its own.

@@ -1,0 +1,56 @@
+// Finds the work of others that a change replaces: an old copy of the catalog undoes it silently.
+import { nameSome } from '../../../abbreviate.ts'
+import { mergeRules } from '../../../catalog/merge-rules.ts'
+import { comparePlans } from './plan-paths.ts'
+import type { OperatorDatabase } from '../../../db/operator-database.ts'
+import { selectNowSeconds } from '../../../db/partner-queries.ts'
+import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+
+const recentSeconds = 30 * 86_400
+
+/**
+ * Names the publications of the last 30 days whose values are lost, if a change brings back values from before them.
+ * @returns a warning, or none.
+ */
+export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
+  const planIds = changes.map(({ planId }) => planId)
+  const since = (await selectNowSeconds(db)) - recentSeconds
+  const recent = await selectPublications(db, { planIds, since, states: ['published'] })
+  const ids = recent.map(({ id }) => id)
+  const changesById = await selectChangesOf(db, ids, planIds)
+  const log = recent.flatMap(({ id, actor }): RecentChange[] =>
+    (changesById.get(id) ?? []).map((change) => Object.assign(change, { by: `${id} by ${actor}` })),
+  )
+  const logByPlan = Map.groupBy(log, ({ planId }) => planId)
+  const lost = new Set(changes.flatMap((change) => listLost(change, logByPlan.get(change.planId) ?? [])))
+  // The latest first.
+  const named = log.filter((entry) => lost.has(entry))
+  const authors = new Set(named.map(({ by }) => by))
+  const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
+  const which = `This takes back values of recent publications (${nameSome([...authors])}): ${nameSome([...plans])}.`
+  return lost.size === 0 ? [] : [which]
+}
+
+interface RecentChange extends PlanChange {
+  /** `12 by amina` */
+  by: string
+}
+
+/** Lists the changes that made the values that are lost. @param log of the plan, the latest first. */
+function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChange[] {
+  const compared = log.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
+  return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
+    const ofPath = compared.filter(({ paths }) => paths.has(path))
+    const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
+    // The last one made the value of now.
+    return isBack ? ofPath.slice(0, 1).map(({ earlier }) => earlier) : []
+  })
+}
+
+/** Whether a value that was there before is a new one all the same. */
+function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
+  if (!earlier.before && change.after) return true
+  // The return of another month may well be the same again.
+  const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
+  return isLater && mergeRules[path]?.partner === 'performanceDate'
+}
