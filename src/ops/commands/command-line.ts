@@ -175,11 +175,9 @@ function readValues(command: Command, { args = {}, whyNoArguments }: Verb): Valu
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values
-  // A dry run changes nothing, so it needs no author.
-  const attribution = verb.changes && !dryRun && (await readAttribution(verb, values, target, context))
   const isChange = verb.changes === 'at-once'
   const run = createRun(context, target, { isJson: json, isConfirmed: yes, isChange })
-  const start = async (store?: Store): Promise<ExitCode> => {
+  const start = async (attribution: Attribution | undefined, store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const output = await verb.run(values as never, { ...run, store, attribution } as never)
@@ -191,7 +189,10 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   // Other programs write to the terminal by themselves.
   if (verb.store !== 'none' && !verb.passesOn) run.progress?.show('Working')
   try {
-    return await (verb.store === undefined ? run.withStore(target, start) : start())
+    // A dry run changes nothing, so it needs no author.
+    const attribution = verb.changes && !dryRun ? await readAttribution(verb, values, target, context) : undefined
+    if (verb.store !== undefined) return await start(attribution)
+    return await run.withStore(target, (store) => start(attribution, store))
   } catch (error) {
     const { outcome, isMarked = false } = context.effect
     const isRefused = (verb.changes || verb.asks) && !dryRun && outcome === 'unchanged' && !isMarked

@@ -200,7 +200,7 @@ export const catalog = {
         const note = row.note === null ? [] : [`Note: ${row.note}`]
         const redone =
           redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]
-        run.report(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
+        run.reportAsked(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
         const doubts = await listWarnings(run.store, row, changes)
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
@@ -223,7 +223,7 @@ export const catalog = {
     async run({ number: id }, run) {
       const { row, changes } = await readPublication(run.store, id)
       if (isOpen(row)) {
-        run.report(describeProposal(row), ...formatDifference(changes))
+        run.reportAsked(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
       }
       return describeDecided(row, await cancelPublication(run.store, id, run.attribution), run)

@@ -74,14 +74,16 @@ async function show(proposal: Proposal, run: ChangeRun, options: Options): Promi
   const { changes, notes, warnings, dueAt } = proposal
   const { dryRun: isDryRun, review, nameEffect, describeRest } = options
   if (changes.length > 0) await writeReview(review, proposal, run)
-  run.report(...formatDifference(changes), ...(describeRest?.(changes) ?? []))
+  const effect = nameEffect?.(changes)
+  const doubt = warnings.length > 0 && 'Are the warnings above intended?'
+  const isAsked = changes.length > 0 && !isDryRun && Boolean(effect || doubt)
+  const report = isAsked ? run.reportAsked : run.report
+  report(...formatDifference(changes), ...(describeRest?.(changes) ?? []))
   run.warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   if (changes.length === 0) return run.report(nothingChanged)
   const published = `be published ${describeTime(dueAt)}${describeApproval(run.store)}.`
   if (isDryRun) return run.report(`A dry run: nothing was changed. It would ${published}`)
-  const effect = nameEffect?.(changes)
-  const doubt = warnings.length > 0 && 'Are the warnings above intended?'
-  if (effect || doubt) await run.confirm([effect, doubt, `It will ${published}`].filter(Boolean).join(' '))
+  if (isAsked) await run.confirm([effect, doubt, `It will ${published}`].filter(Boolean).join(' '))
 }
 
 /** Writes a change into a spreadsheet, before anybody is asked. */

@@ -25,6 +25,8 @@ export interface Run extends CommandContext {
   target: Target
   /** Prints lines for people on stdout: nothing with --json. */
   report: (...lines: string[]) => void
+  /** Reports a change that `confirm` asks about: with --json on stderr, if there will be a question. */
+  reportAsked: (...lines: string[]) => void
   /** Prints lines on stderr. */
   warn: (...lines: string[]) => void
   /** Prints before the command has ended, such as a secret that must not be lost. */
@@ -51,6 +53,7 @@ export function createRun(
   { isJson, isConfirmed, isChange }: RunOptions,
 ): Run {
   const { stdout, stderr } = context.io
+  const isAsking = (place: Target) => place.remote && !isConfirmed
   const progress = isJson ? undefined : context.progress
   return {
     ...context,
@@ -65,6 +68,10 @@ export function createRun(
         }
       }),
     report: (...lines) => isJson || stdout.writePieces(toLines(lines)),
+    reportAsked: (...lines) => {
+      if (!isJson) stdout.writePieces(toLines(lines))
+      else if (isAsking(target)) stderr.writePieces(toLines(lines))
+    },
     warn: (...lines) => stderr.writePieces(toLines(lines)),
     print: ({ data, text, note, ifUnseen }) => {
       context.effect.fix = ifUnseen
@@ -76,7 +83,7 @@ export function createRun(
       if (said !== undefined) stderr.write(`${said}\n`)
     },
     confirm: async (effect, place = target) => {
-      if (!place.remote || isConfirmed) return
+      if (!isAsking(place)) return
       progress?.stop()
       await confirm(context.io, place, effect)
       progress?.show('Working')

@@ -242,6 +242,12 @@ test('a change that looks wrong is a warning locally, and a question with --remo
     stdout: '~ cash: performance1 13.1 → 1300',
     stderr: expect.stringContaining(`${warning}[staging] `),
   })
+  const json = await ops(`${set} --json`, { isTTY: true })
+  expect({ ...json, stderr: json.stderr.replace(/^KE: .*\n/m, '') }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining(`~ cash: performance1 13.1 → 1300\n${warning}[staging] Are`),
+  })
   expect((await ops(`plan set cash performance1=13.5 ${remote}`)).stderr).toBe('')
   expect((await ops(`${set} --yes`)).code).toBe(0)
   expect((await ops('plan set cash performance1=13')).stderr).toBe('')
@@ -292,6 +298,9 @@ test('an approval says that it was merged, and asks what happens to one that con
   // The operator who approves a change sees its warnings, too.
   expect((await ops('catalog approve 3 --remote --env staging')).stderr).toMatch(
     /^Warning: plan-2: performance1 is 1300 .*\n\[staging\] Publication 3 will be published at once\. There is no terminal/,
+  )
+  expect((await ops('catalog approve 3 --json --remote --env staging')).stderr).toMatch(
+    /^Publication 3 by amina: .*\n~ plan-2: performance1 .*\nKE: .*\nWarning: plan-2: /,
   )
   await ops('plan set cash hint=New')
   expect((await ops('catalog approve 2')).stdout).toContain('Publication 2 is published, merged with later changes.')
@@ -402,6 +411,13 @@ test('a change that others overtake is shown again, merged, and asked for again;
   expect(merged.stderr).toBe('Somebody else changed the same plans at the same time. The change is now:\n')
   expect(merged.stdout.match(/^~ cash: /gm)).toHaveLength(2)
   expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 88 })
+  const asked = await runAround('plan set cash about=Mine --json --remote --env staging', 1, async () => {
+    await ops('plan set cash about=Later --at 2035-01-01T00:00Z')
+    await ops('plan set cash sector=Theirs')
+  })
+  expect(asked.stderr).toMatch(
+    /The change is now:\n~ cash: about .*\nKE: .*\nWarning: The pending .*\n\[staging\] Are /,
+  )
   const refused = await runAround('plan set cash tenor=Again', 1, () => ops('plan set cash tenor=Theirs'))
   expect(refused).toMatchObject({
     code: 2,
@@ -547,11 +563,11 @@ test('a deployed environment is never changed by nobody', async () => {
   const { code, stderr } = await ops('plan open cash --remote --env staging', {}, nobody)
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n',
+    stderr: 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\nNothing was changed.\n',
   })
   await ops('plan close cash --public-note Full.', {}, nobody)
   expect((await readJson('log --json'))[0].actor).toBe('local')
   expect((await ops('plan open cash --as ')).stderr).toBe(
-    'The actor must be 1 to 100 visible characters on one line; it is "".\n',
+    'The actor must be 1 to 100 visible characters on one line; it is "".\nNothing was changed.\n',
   )
 })
