@@ -1,6 +1,6 @@
 // Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
 import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
-import { readPlan } from '../catalog/plan-document.ts'
+import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
 import { listOf, StorageError } from './database.ts'
@@ -88,6 +88,22 @@ export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly 
     country === null ? [] : [[country, { plans, bytes }]],
   )
   return { plans: rows.find(([country]) => country === null)?.[1] ?? 0, lists: new Map(lists) }
+}
+
+/** Selects the plans of the catalog, without some, that have one of these names or cool names, in upper or lower case. */
+export async function selectNamesakes(
+  db: OperatorDatabase,
+  names: readonly string[],
+  exceptIds: readonly number[],
+): Promise<CatalogPlan[]> {
+  if (names.length === 0) return []
+  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(exceptIds))))
+  const rows = await db.values<StoredPlan>(sql`
+    with names as materialized (select lower(trim(value)) as name from json_each(${JSON.stringify(names)}))
+    select document, viewable_in from (${others})
+    where lower(trim(document ->> '$.name')) in (select name from names)
+      or lower(trim(document ->> '$.coolName')) in (select name from names)`)
+  return rows.flatMap((row) => readPlan(...row) ?? [])
 }
 
 export type PlanSummary = Pick<

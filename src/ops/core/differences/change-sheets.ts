@@ -3,7 +3,7 @@ import type { PlanChange } from '../../../db/publication-queries.ts'
 import { encodeCell, type Cell } from '../file-formats/plan-cells.ts'
 import { formatXlsx, type WrittenSheet } from '../file-formats/xlsx-file.ts'
 import { compareChange, type PlanDifference } from './catalog-difference.ts'
-import { comparePlans, listChanges } from './plan-paths.ts'
+import { comparePlans, listChanges, partOf } from './plan-paths.ts'
 
 /** A changed field of a plan. The rows of a file have these columns. */
 export interface ChangedField {
@@ -40,16 +40,31 @@ export interface Review {
 
 /** Formats a change as a file: a row for each changed field, the doubtful ones first and in red, and what happens to the lists. */
 export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8Array> {
-  const rows = listChangedFields(changes).map(({ plan, name, field, before, after }) => {
-    const found = doubts.filter((doubt) => doubt.subject === plan && (doubt.field ?? field) === field)
-    const doubt = found.map(({ message }) => message).join(' ')
-    return [plan, name, field, toCell(before), toCell(after), doubt]
+  const fields = listChangedFields(changes)
+  const fieldsByPlan = Map.groupBy(fields, ({ plan }) => plan)
+  const messages = new Map<ChangedField, string[]>()
+  for (const { subject, field, message } of doubts) {
+    const all = fieldsByPlan.get(subject) ?? []
+    const about = all.filter((changed) => isAbout(field, changed.field))
+    // A doubt about a field that stays, such as a name on another list, is about the plan.
+    for (const changed of about.length > 0 ? about : all) {
+      messages.set(changed, [...(messages.get(changed) ?? []), message])
+    }
+  }
+  const rows = fields.map((changed) => {
+    const { plan, name, field, before, after } = changed
+    return [plan, name, field, toCell(before), toCell(after), (messages.get(changed) ?? []).join(' ')]
   })
   const redRows = rows.filter(isDoubtful).length
   const ordered = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
   const header = ['plan', 'name', 'field', 'before', 'after', 'doubt']
   const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...ordered], isFitted: true, redRows }
   return formatXlsx(sheet, { name: 'Lists', rows: listCountries(changes.map(compareChange), lists), isFitted: true })
+}
+
+/** Whether a doubt about a path is about a changed field: each may be a whole object, or one of its members. */
+function isAbout(path: string | undefined, field: string): boolean {
+  return path !== undefined && (`${field}.`.startsWith(`${path}.`) || partOf(path) === field)
 }
 
 /** The last cell has the doubt. */

@@ -1,11 +1,11 @@
 // Everything in the current catalog that an operator should look at: the check `plans` of `doctor`.
-import { abbreviate, nameSome } from '../../../abbreviate.ts'
+import { nameSome } from '../../../abbreviate.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { findImplausibleValues, type PlanFinding } from './plan-findings.ts'
+import { findDuplicateNames, findImplausibleValues, type PlanFinding } from './plan-findings.ts'
 
 const maxAgeDays = 45
 
@@ -18,7 +18,7 @@ export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
   const today = formatIsoTime(now).slice(0, 10)
   const doubts = [
     ...plans.flatMap((plan) => findImplausibleValues(plan, today)),
-    ...plans.flatMap((plan) => findGaps(plan, today)),
+    ...plans.flatMap((plan) => findOldDate(plan, today)),
     ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),
   ]
@@ -37,32 +37,11 @@ function findRefused(plan: CatalogPlan): CatalogFinding[] {
   })
 }
 
-function findGaps(plan: CatalogPlan, today: string): PlanFinding[] {
-  const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
-  const found: PlanFinding[] = []
-  const add = (rule: PlanFinding['rule'], message: string) => found.push({ rule, subject: identifier, message })
+/** Only time makes a date old: a change to an earlier date is doubted in another way. */
+function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string): PlanFinding[] {
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
-  if (ageDays > maxAgeDays) add('old', `performanceDate ${performanceDate} is ${ageDays} days old.`)
-  if (minInvestableAmounts[currency] === undefined) {
-    add('currency', `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`)
-  }
-  if (viewableIn.length === 0) add('hidden', 'The plan is viewable in no country.')
-  return found
-}
-
-/** Finds plans of one list that partners' customers can't tell apart. */
-function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
-  return (['name', 'coolName'] as const).flatMap((field) => {
-    const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
-    return [...groups.values()].flatMap(([first, ...others]): PlanFinding[] => {
-      const countries = [first, ...others].flatMap((plan) => plan?.viewableIn ?? [])
-      const shared = new Set(countries.filter((code, index) => countries.indexOf(code) < index))
-      if (first === undefined || shared.size === 0) return []
-      const names = nameSome(others.map(({ identifier }) => identifier))
-      const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${[...shared].join(', ')}.`
-      return [{ rule: 'name', subject: first.identifier, message }]
-    })
-  })
+  const message = `performanceDate ${performanceDate} is ${ageDays} days old.`
+  return ageDays > maxAgeDays ? [{ rule: 'old', subject: identifier, message }] : []
 }
 
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {

@@ -3,8 +3,7 @@ import { nameSome } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import type { PlanPatch } from '../differences/plan-patch.ts'
-import type { PlanChanges } from '../differences/plan-paths.ts'
-import { returns, type PlanPair } from './plan-findings.ts'
+import { returns, type ChangedPlan, type WideFinding } from './plan-findings.ts'
 
 const monthOf = ({ performanceDate }: CatalogPlan) => performanceDate.slice(0, 7)
 
@@ -26,31 +25,36 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Names listed plans with a date before the month that the change brings. @param others the plans that don't change. */
+/** Names listed plans with a date before the month that the change brings, except a date that goes back: it is doubted. @param others the plans that don't change. */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRaised(changes))
-  const plans = [...others, ...changes.flatMap(({ after }) => after ?? [])]
-  const older = plans.filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < month)
-  const months = [...new Set(older.map(monthOf))].toSorted().join(', ')
-  const names = older.map(({ identifier }) => identifier)
-  return name(`Listed plans that still have a performanceDate of ${months}`, names)
+  const kept = changes.flatMap(({ before, after }) =>
+    after && !(before && after.performanceDate < before.performanceDate) ? after : [],
+  )
+  const older = [...others, ...kept].filter((plan) => plan.viewableIn.length > 0 && monthOf(plan) < month)
+  const names = older.map(({ identifier, performanceDate }) => `${identifier} (${performanceDate})`)
+  return name(`Most new dates are of ${month}. Listed plans with an earlier one`, names)
 }
 
 /** Fewer plans may well be corrections of a month that is published. */
 const minRedated = 4
 
 /** Names plans with new returns whose date was forgotten: beside others with a new month, or by most of the plans. */
-export function findForgottenDates(changed: readonly (PlanPair & { paths: PlanChanges })[]): string[] {
+export function findForgottenDates(changed: readonly ChangedPlan[]): WideFinding[] {
   const month = findCommonMonth(listRaised(changed))
-  const undated = changed.filter(({ paths }) => isForgottenDate(paths))
+  const undated = changed.filter((plan) => listUndated(plan).length > 0)
   const isMost = changed.length >= minRedated && undated.length > changed.length / 2
   const forgotten = undated.filter(({ after }) => isMost || monthOf(after) < month)
   const names = forgotten.map(({ after }) => after.identifier)
-  return name('New returns, but the earlier performanceDate', names)
+  const cells = forgotten.flatMap((plan) =>
+    listUndated(plan).map((field) => ({ subject: plan.after.identifier, field })),
+  )
+  return name('New returns, but the earlier performanceDate', names).map((message) => ({ message, cells }))
 }
 
-function isForgottenDate(paths: PlanChanges): boolean {
-  return !paths.has('performanceDate') && returns.some((field) => (paths.get(field)?.to ?? null) !== null)
+/** Lists the new returns of a plan whose date stays. */
+function listUndated({ paths }: ChangedPlan) {
+  return paths.has('performanceDate') ? [] : returns.filter((field) => (paths.get(field)?.to ?? null) !== null)
 }
 
 /** Names plans with returns that keep their value beside a new date, because the file has none for them. */
@@ -64,5 +68,5 @@ export function findEmptyReturns(
     const empty = returns.filter((field) => plan[field] !== null && !(field in fields))
     return empty.length === 0 ? [] : `${plan.identifier} (${empty.join(', ')})`
   })
-  return name('Returns that get a new performanceDate, but no value from the file', plans)
+  return name('These cells are empty or missing, so the old return gets the new date', plans)
 }

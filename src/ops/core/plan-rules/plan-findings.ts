@@ -1,5 +1,5 @@
 // Finds values that are allowed in a plan, but look like a mistake. Pure.
-import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
+import { abbreviate, abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { comparePlans, partOf, type PlanChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
@@ -12,6 +12,12 @@ export interface PlanFinding {
   field?: string
   /** Findings with the same message are grouped. */
   message: string
+}
+
+/** A doubt about cells of many plans, such as those of a column. */
+export interface WideFinding {
+  message: string
+  cells: Pick<PlanFinding, 'subject' | 'field'>[]
 }
 
 /** More values of the same rule are only counted. */
@@ -28,7 +34,12 @@ export function foldFindings<Finding extends PlanFinding>(findings: readonly Fin
     }
     const rest = groups.slice(maxAlike).flat()
     const [first] = rest
-    if (first) folded.push({ ...first, subject: `${rest.length} more`, message: 'Like those above.' })
+    if (first) {
+      const fields = nameSome([...new Set(rest.flatMap(({ field }) => field ?? []))])
+      const message = `${rest.length} other values of ${fields} look wrong in the same way.`
+      const subject = nameSome([...new Set(rest.map((finding) => finding.subject))])
+      folded.push({ ...first, subject, message: fields === '' ? 'The same, with other values.' : message })
+    }
     return folded
   })
 }
@@ -39,7 +50,7 @@ export const returns = ['performance1', 'performance3', 'performance5', 'perform
 const plausibleReturn = { min: -50, max: 100 }
 /** Percentage points. */
 const maxJump = 25
-/** Smaller returns may well change tenfold. */
+/** Smaller returns may well change tenfold, or their sign. */
 const minShifted = 3
 const maxAmountFactor = 100
 /** Fewer numbers may change like that by chance. */
@@ -55,9 +66,9 @@ function isPlausibleReturn(value: number): boolean {
   return value >= plausibleReturn.min && value <= plausibleReturn.max
 }
 
-/** Finds returns, dates and texts of a plan that can hardly be right. @param today as YYYY-MM-DD. */
+/** Finds values of a plan that can hardly be right. @param today as YYYY-MM-DD. */
 export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFinding[] {
-  const { identifier: subject, performanceDate } = plan
+  const { identifier: subject, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
   const found: PlanFinding[] = []
   for (const field of returns) {
     const value = plan[field]
@@ -70,10 +81,16 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
     found.push({ rule: 'future', subject, field: 'performanceDate', message })
   }
   for (const [path, { to }] of comparePlans(null, plan)) {
-    const repaired = typeof to === 'string' ? repairLetters(to) : undefined
-    if (repaired === undefined) continue
-    const message = `${path} ${abbreviatePair(to, repaired).join(' is probably ')} in a wrong encoding.`
-    found.push({ rule: 'letters', subject, field: path, message })
+    const problem = typeof to === 'string' && describeLetters(to)
+    if (problem)
+      found.push({ rule: 'letters', subject, field: path, message: `${path} ${problem} in a wrong encoding.` })
+  }
+  if (minInvestableAmounts[currency] === undefined) {
+    const message = `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`
+    found.push({ rule: 'currency', subject, field: 'currency', message })
+  }
+  if (viewableIn.length === 0) {
+    found.push({ rule: 'hidden', subject, field: 'viewableIn', message: 'The plan is viewable in no country.' })
   }
   return found
 }
@@ -83,6 +100,12 @@ function describeDistance(from: string, to: string): string {
   const days = Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000)
   if (days < 730) return days === 1 ? '1 day' : `${days} days`
   return `${Math.floor(days / 365.25)} years`
+}
+
+function describeLetters(text: string): string | undefined {
+  const repaired = repairLetters(text)
+  if (repaired !== undefined) return abbreviatePair(text, repaired).join(' is probably ')
+  return /\?{3}|\ufffd/.test(text) ? `${abbreviate(text)} lost letters` : undefined
 }
 
 /** The character of each byte. */
@@ -110,7 +133,9 @@ export function findJumps(subject: string, changes: PlanChanges): PlanFinding[] 
     if (typeof from !== 'number' || typeof to !== 'number') return []
     const isReturn = /^performance\d+$/.test(path)
     const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(path) && isAmountJump(from, to)
-    const message = `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
+    const question =
+      to === 0 ? 'Is a value missing?' : from * to < 0 ? 'Is the sign wrong?' : 'Is it a misplaced decimal point?'
+    const message = `${path} jumped from ${from} to ${to}. ${question}`
     return isJump ? [{ rule: 'jump', subject, field: path, message }] : []
   })
 }
@@ -136,8 +161,37 @@ export function findLostFigures(before: CatalogPlan, after: CatalogPlan): PlanFi
   return found
 }
 
+/** Finds other names of a plan, by which partners' customers know it. */
+export function findRenames(before: CatalogPlan, after: CatalogPlan): PlanFinding[] {
+  return (['name', 'coolName'] as const).flatMap((field): PlanFinding[] => {
+    const message = `${field} changes from ${abbreviatePair(before[field], after[field]).join(' to ')}.`
+    return before[field] === after[field] ? [] : [{ rule: 'rename', subject: after.identifier, field, message }]
+  })
+}
+
+/** Finds plans of one list that partners' customers can't tell apart. */
+export function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
+  return (['name', 'coolName'] as const).flatMap((field) => {
+    const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
+    return [...groups.values()].flatMap(([first, ...others]): PlanFinding[] => {
+      const countries = [first, ...others].flatMap((plan) => plan?.viewableIn ?? [])
+      const shared = new Set(countries.filter((code, index) => countries.indexOf(code) < index))
+      if (first === undefined || shared.size === 0) return []
+      const names = nameSome(others.map(({ identifier }) => identifier))
+      const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${[...shared].join(', ')}.`
+      return [{ rule: 'name', subject: first.identifier, field, message }]
+    })
+  })
+}
+
 function isReturnJump(from: number, to: number): boolean {
-  return [from, to].every(isPlausibleReturn) && (Math.abs(to - from) > maxJump || isDecimalShift(from, to))
+  const isJump = Math.abs(to - from) > maxJump || isDecimalShift(from, to) || isOtherSign(from, to)
+  return isJump && [from, to].every(isPlausibleReturn)
+}
+
+/** Whether only the sign of a return changes much. */
+function isOtherSign(from: number, to: number): boolean {
+  return from * to < 0 && Math.abs(from) >= minShifted && Math.abs(from + to) < Math.abs(from) / 4
 }
 
 /** A file with 1.000 for a thousand changes 1000 to 1. */
@@ -150,30 +204,52 @@ function isAmountJump(from: number, to: number): boolean {
  * Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones, and each is
  * near the old one of its plan.
  */
-export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
+export function findMovedColumns(plans: readonly ChangedPlan[]): WideFinding[] {
   const columns = Map.groupBy(
-    plans.flatMap((changes) => [...changes]),
-    ([path]) => path,
+    plans.flatMap(({ after, paths }) =>
+      [...paths].map(([path, change]) => ({ subject: after.identifier, path, change })),
+    ),
+    ({ path }) => path,
   )
-  const warnings = [...columns].flatMap(([path, moved]) => {
-    const old = Map.groupBy(moved, ([, { from }]) => from)
-    const added = Map.groupBy(moved, ([, { to }]) => to)
+  const found = [...columns].flatMap(([path, moved]): [string, WideFinding][] => {
+    const changes = moved.map(({ change }) => change)
+    const old = Map.groupBy(changes, ({ from }) => from)
+    const added = Map.groupBy(changes, ({ to }) => to)
     const missing = [...added].map(([value, same]) => Math.max(0, same.length - (old.get(value)?.length ?? 0)))
     const missingCount = missing.reduce((sum, count) => sum + count, 0)
-    if (old.size < minMoved || (missingCount > moved.length / 10 && !isShuffled(moved))) return []
-    return `The values of ${partOf(path)} moved between ${moved.length} plans: was one column sorted without the others?`
+    if (old.size < minMoved || (missingCount > moved.length / 10 && !isShuffled(changes))) return []
+    const field = partOf(path)
+    const message = `The values of ${field} moved between ${moved.length} plans: was one column sorted without the others?`
+    return [[message, { message, cells: moved.map(({ subject }) => ({ subject, field })) }]]
   })
   // The members of an object move together.
-  return [...new Set(warnings)]
+  return [...new Map(found).values()]
+}
+
+/** Fewer plans may well get the same return. */
+const minFilled = 3
+
+/** Finds returns that become the same in most of the plans. */
+export function findFilledReturns(plans: readonly PlanPair[]): WideFinding[] {
+  return returns.flatMap((field) => {
+    const changed = plans.filter(({ before, after }) => after[field] !== null && before[field] !== after[field])
+    const groups = [...Map.groupBy(changed, ({ after }) => after[field])]
+    return groups.flatMap(([value, alike]): WideFinding[] => {
+      if (alike.length < minFilled || alike.length <= plans.length / 2) return []
+      const count = `${alike.length} of ${plans.length} changed plans`
+      const message = `${field} becomes ${value} in ${count}: was one value filled down the column?`
+      return [{ message, cells: alike.map(({ after }) => ({ subject: after.identifier, field })) }]
+    })
+  })
 }
 
 /** Fewer plans must have exactly each other's values. */
 const minSwapped = 3
 
 /** Finds two columns of returns that changed places: for most plans, each new value is, or is near, the old value of the other column. */
-export function findSwappedReturns(plans: readonly PlanPair[]): string[] {
+export function findSwappedReturns(plans: readonly PlanPair[]): WideFinding[] {
   return returns.flatMap((first, index) =>
-    returns.slice(index + 1).flatMap((second) => {
+    returns.slice(index + 1).flatMap((second): WideFinding[] => {
       const changed = plans.filter(({ before, after }) =>
         [first, second].some((field) => before[field] !== after[field]),
       )
@@ -183,7 +259,11 @@ export function findSwappedReturns(plans: readonly PlanPair[]): string[] {
       )
       if (swapped.length <= changed.length / 2 || (swapped.length < minSwapped && !isExact)) return []
       const count = `${swapped.length} of ${changed.length} changed ${changed.length === 1 ? 'plan' : 'plans'}`
-      return `In ${count}, ${first} looks like the earlier ${second}, and ${second} like the earlier ${first}: were the columns swapped?`
+      const message = `In ${count}, ${first} looks like the earlier ${second}, and ${second} like the earlier ${first}: were the columns swapped?`
+      const cells = swapped.flatMap(({ after }) =>
+        [first, second].map((field) => ({ subject: after.identifier, field })),
+      )
+      return [{ message, cells }]
     }),
   )
 }
@@ -196,6 +276,11 @@ export interface PlanPair {
   after: CatalogPlan
 }
 
+/** A plan that changes, with its changes. */
+export interface ChangedPlan extends PlanPair {
+  paths: PlanChanges
+}
+
 /** Whether both new values are much nearer to the old value of the other return than to their own. */
 function isSwapped({ before, after }: PlanPair, first: Return, second: Return): boolean {
   const [old1, old2, new1, new2] = [before[first], before[second], after[first], after[second]]
@@ -205,8 +290,8 @@ function isSwapped({ before, after }: PlanPair, first: Return, second: Return): 
 }
 
 /** Whether many new figures look more like another plan's earlier figure, that of the same rank, than like their own. */
-function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boolean {
-  const figures = changes.flatMap(([, { from, to }]) =>
+function isShuffled(changes: readonly ValueChange[]): boolean {
+  const figures = changes.flatMap(({ from, to }) =>
     typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
   )
   const earlier = figures.map(({ from }) => from).toSorted((a, b) => a - b)

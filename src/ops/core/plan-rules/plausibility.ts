@@ -1,5 +1,4 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
-import { readPath } from '../../../json.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { CatalogSize } from '../../../db/catalog-queries.ts'
@@ -7,10 +6,13 @@ import type { PlanChange } from '../../../db/publication-queries.ts'
 import { findForgottenDates } from './forgotten-figures.ts'
 import { addToLists, checkListSizes, type ListSizes } from './list-size.ts'
 import {
+  findDuplicateNames,
+  findFilledReturns,
   findImplausibleValues,
   findJumps,
   findLostFigures,
   findMovedColumns,
+  findRenames,
   findSwappedReturns,
   foldFindings,
   type PlanFinding,
@@ -22,7 +24,7 @@ const maxRemovedShare = 1 / 5
 /** What an operator should confirm before partners see a change. */
 export interface Doubts {
   warnings: string[]
-  /** Those of the warnings that are about a value. */
+  /** Those of the warnings that are about a value or a plan. */
   findings: PlanFinding[]
   /** The list of each country. */
   lists: Sizes
@@ -31,15 +33,19 @@ export interface Doubts {
 export interface DoubtInput {
   /** The catalog without the plans that change. */
   others: CatalogSize
+  /** Those of them that have a name of a plan that changes. */
+  namesakes: readonly CatalogPlan[]
   /** The day of the publication, as YYYY-MM-DD. */
   today: string
   changes: readonly PlanChange[]
   /** An undo brings back earlier figures and dates. */
   isUndo: boolean
+  /** Whether the operator named the fields that change. */
+  isNamed?: boolean | undefined
 }
 
 /** @throws UserError when a list would be too large for the service. */
-export function findDoubts({ others, today, changes, isUndo }: DoubtInput): Doubts {
+export function findDoubts({ others, namesakes, today, changes, isUndo, isNamed = false }: DoubtInput): Doubts {
   const sizes = measure(others, changes)
   checkListSizes(sizes.before, sizes.after)
   const changed = changes.flatMap(({ before, after }) =>
@@ -47,25 +53,48 @@ export function findDoubts({ others, today, changes, isUndo }: DoubtInput): Doub
   )
   const findings = [
     ...changes.flatMap((change) => findNewlyImplausible(change, today)),
+    ...findNewDuplicates(changes, namesakes),
     ...changed.flatMap(({ after, paths }) => findJumps(after.identifier, paths)),
     ...(isUndo ? [] : changed.flatMap(({ before, after }) => findLostFigures(before, after))),
+    ...(isUndo || isNamed ? [] : changed.flatMap(({ before, after }) => findRenames(before, after))),
+  ]
+  const wide = [
+    ...findMovedColumns(changed),
+    ...findSwappedReturns(changed),
+    ...findFilledReturns(changed),
+    ...(isUndo ? [] : findForgottenDates(changed)),
   ]
   const warnings = [
     ...describeRemovals('the catalog', others.plans + changes.filter(({ before }) => before).length, changes),
     ...describeLists(sizes, changes),
-    ...findMovedColumns(changed.map(({ paths }) => paths)),
-    ...findSwappedReturns(changed),
-    ...(isUndo ? [] : findForgottenDates(changed)),
+    ...wide.map(({ message }) => message),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
   ]
-  return { warnings, findings, lists: sizes }
+  const cells = wide.flatMap(({ message, cells: about }) => about.map((cell) => ({ rule: 'column', ...cell, message })))
+  return { warnings, findings: [...findings, ...cells], lists: sizes }
 }
 
 /** Finds the implausible values that the plan did not have before. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
   const find = (plan: CatalogPlan | null) => (plan ? findImplausibleValues(plan, today) : [])
-  const known = new Map(find(before).map(({ field }) => [field, readPath(before, ...(field ?? '').split('.'))]))
-  return find(after).filter(({ field }) => known.get(field) !== readPath(after, ...(field ?? '').split('.')))
+  const known = new Set(find(before).map(({ message }) => message))
+  return find(after).filter(({ message }) => !known.has(message))
+}
+
+/** @returns the plan on the lists where it gets a name: another plan there may have the same. */
+export function listNamed({ before, after }: PlanChange): CatalogPlan[] {
+  if (after === null) return []
+  const isSame = after.name === before?.name && after.coolName === before.coolName
+  const viewableIn = after.viewableIn.filter((country) => !isSame || !before?.viewableIn.includes(country))
+  return viewableIn.length === 0 ? [] : [{ ...after, viewableIn }]
+}
+
+function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly CatalogPlan[]): PlanFinding[] {
+  const named = changes.flatMap(listNamed)
+  const identifiers = new Set(named.map(({ identifier }) => identifier))
+  const others = changes.flatMap(({ after }) => (after && !identifiers.has(after.identifier) ? after : []))
+  const found = findDuplicateNames([...named, ...others, ...namesakes])
+  return found.filter(({ subject }) => identifiers.has(subject))
 }
 
 interface Sizes {

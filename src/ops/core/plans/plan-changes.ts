@@ -91,5 +91,5 @@ async function preparePlan(
     ])
   }
   const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
-  return { plan, baseRevision, changes, dueAt }
+  return { plan, baseRevision, changes, dueAt, isNamed: true }
 }

@@ -2,7 +2,7 @@
 import { createFit, type Contradiction } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { readUnchanged, selectPlansById, selectSizeWithout } from '../../../db/catalog-queries.ts'
+import { readUnchanged, selectNamesakes, selectPlansById, selectSizeWithout } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublication, type PlanChange } from '../../../db/publication-queries.ts'
@@ -16,7 +16,7 @@ import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import { listDisagreements } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { findDoubts, type Doubts } from '../plan-rules/plausibility.ts'
+import { findDoubts, listNamed, type Doubts } from '../plan-rules/plausibility.ts'
 import { findLaterChanges } from './later-changes.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
 
@@ -35,6 +35,8 @@ export interface PreparedChange extends CatalogChange {
   redoneId?: number | undefined
   /** Unix seconds: publish it then. Now by default. */
   dueAt?: number | undefined
+  /** Whether the operator named the fields that change, as no file does. */
+  isNamed?: boolean | undefined
 }
 
 /** A change that fits the catalog, with everything that its author confirms. */
@@ -48,10 +50,10 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
  * @throws UserError when it does not fit the catalog, a list would be too large, or its time is not in the future.
  */
 export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
-  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId } = prepared
+  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, isNamed } = prepared
   await checkChange(store, prepared)
   if (changes.length === 0) return { ...prepared, notes, ...noDoubts, warnings }
-  const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId }, changes)
+  const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId, isNamed }, changes)
   return { ...prepared, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
 }
 
@@ -60,14 +62,21 @@ const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } 
 /** Lists the doubts about the changes of a publication that is pending, or that is made again: it has an ID. */
 export async function listDoubts(
   { db }: Store,
-  { id, dueAt, undoneId }: Pick<PreparedChange, 'undoneId'> & { id: number | undefined; dueAt: number | null },
+  {
+    id,
+    dueAt,
+    undoneId,
+    isNamed,
+  }: Pick<PreparedChange, 'undoneId' | 'isNamed'> & { id: number | undefined; dueAt: number | null },
   changes: readonly PlanChange[],
 ): Promise<Doubts> {
   const pending = await findPendingDoubts(db, changes, id)
   const planIds = changes.map(({ planId }) => planId)
   const others = await selectSizeWithout(db, planIds)
+  const names = changes.flatMap(listNamed).flatMap(({ name, coolName }) => [name, coolName])
+  const namesakes = await selectNamesakes(db, names, planIds)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  const doubts = findDoubts({ others, today, changes, isUndo: undoneId != null })
+  const doubts = findDoubts({ others, namesakes, today, changes, isUndo: undoneId != null, isNamed })
   return { ...doubts, warnings: [...pending, ...doubts.warnings] }
 }
 

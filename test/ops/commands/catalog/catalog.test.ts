@@ -470,18 +470,32 @@ test('--review writes the change into a spreadsheet, doubtful rows first, and th
   expect(stdout).toContain(`Wrote the change to ${file}.\n`)
   const { sheets } = await readXlsx(await readFile(file), { readStyles: true })
   const [changes, lists] = sheets
-  expect(changes?.rows.slice(0, 3)).toEqual([
+  expect(changes?.rows.slice(0, 4)).toEqual([
     ['plan', 'name', 'field', 'before', 'after', 'doubt'],
     ['plan-2', before[1]?.name, 'performance1', 13.1, 1300, expect.stringContaining('1300 % per year')],
+    ['plan-2', before[1]?.name, 'viewableIn.KE', true, 'none', expect.stringContaining('in no country')],
     ['cash', before[0]?.name, 'hint', before[0]?.hint, 'New', ''],
   ])
   expect(changes?.cells?.get('1,0')?.style?.font?.color?.rgb).toMatch(/C00000$/)
-  expect(changes?.cells?.get('2,0')?.style?.font?.color?.rgb ?? '').not.toMatch(/C00000$/)
+  expect(changes?.cells?.get('3,0')?.style?.font?.color?.rgb ?? '').not.toMatch(/C00000$/)
   expect(changes?.freezePane).toMatchObject({ rows: 1 })
   expect(lists?.rows[0]).toEqual(['country', 'plans before', 'plans after', 'appear', 'disappear'])
   expect(lists?.rows.slice(1).map((row) => row[4])).toContain('plan-2')
   expect((await importPlans(changed, ` --dry-run --review ${file}`)).stderr).toContain('There is a file')
   expect((await ops('catalog show 1 --review x.pdf')).stderr).toContain('.xlsx')
+})
+
+test('doubts about a column make its changed cells red in the review', async () => {
+  const file = join(await useFolder(), 'columns.xlsx')
+  const changed = before.map((plan) => ({ ...plan, hint: 'New', performance1: 12.4 }))
+  await importPlans(changed, ` --dry-run --review ${file}`)
+  const rows = (await readXlsx(await readFile(file))).sheets[0]?.rows.slice(1, 4) ?? []
+  expect(rows.map(([plan, , field]) => `${String(plan)} ${String(field)}`)).toEqual([
+    'cash performance1',
+    'plan-2 performance1',
+    'plan-3 performance1',
+  ])
+  expect(rows[0]?.[5]).toContain('filled down the column')
 })
 
 test('the audit of a time has a sheet with each changed field', async () => {

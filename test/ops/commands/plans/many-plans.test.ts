@@ -13,7 +13,10 @@ useFakeCloudflare(bindings)
 beforeAll(async () => {
   const { DB } = bindings()
   const bonds = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
-  const plans = [makePlan({ id: 1 }), makePlan({ id: 2, category: bonds, viewableIn: ['UG'] })]
+  const plans = [
+    makePlan({ id: 1, viewableIn: ['KE', 'UG'] }),
+    makePlan({ id: 2, category: bonds, viewableIn: ['UG'] }),
+  ]
   await publishPlans(openOperatorDatabase(DB), plans)
   const copy = `
     with recursive ids (id) as (select 3 union all select id + 1 from ids where id < 11000)

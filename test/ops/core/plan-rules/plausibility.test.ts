@@ -6,10 +6,12 @@ import { makePlan } from '../../../support/make-plan.ts'
 
 const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25 }))
 const [first = makePlan()] = plans
-const find = ({ catalog = plans, changes = [], ...input }: Partial<DoubtInput> & { catalog?: CatalogPlan[] }) => {
+type Input = Partial<DoubtInput> & { catalog?: CatalogPlan[] }
+const find = (input: Input) => examine(input).warnings
+const examine = ({ catalog = plans, changes = [], ...input }: Input) => {
   const rest = catalog.filter(({ id }) => !changes.some(({ planId }) => planId === id))
   const others = { plans: rest.length, lists: addToLists({ lists: new Map() }, rest) }
-  return findDoubts({ others, today: '2026-11-22', changes, isUndo: false, ...input }).warnings
+  return findDoubts({ others, namesakes: rest, today: '2026-11-22', changes, isUndo: false, ...input })
 }
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>
@@ -37,7 +39,21 @@ test.each([
     { fundManager: { id: 6, name: 'SociÃ©tÃ©' } },
     'fundManager.name "SociÃ©tÃ©" is probably "Société" in a wrong encoding.',
   ],
-  ['the 0 of an empty cell', { performance1: 0 }, 'performance1 jumped from 13.1 to 0. Is'],
+  ['the 0 of an empty cell', { performance1: 0 }, 'performance1 jumped from 13.1 to 0. Is a value missing?'],
+  ['a wrong sign', { performance1: -13.2 }, 'performance1 jumped from 13.1 to -13.2. Is the sign wrong?'],
+  [
+    'a wrong sign of a small return',
+    { performance5: -10.1 },
+    'performance5 jumped from 10.6 to -10.1. Is the sign wrong?',
+  ],
+  [
+    'a currency without an amount',
+    { currency: 'UGX' },
+    'minInvestableAmounts has no amount in UGX, the currency of the plan.',
+  ],
+  ['the last country', { viewableIn: [] }, 'The plan is viewable in no country.'],
+  ['another name', { name: 'Mwamba Fund' }, 'name changes from "Mwamba Money Market Fund" to "Mwamba Fund".'],
+  ['letters that were lost', { hint: 'Caf\ufffd' }, 'hint "Caf\ufffd" lost letters'],
 ])('doubts %s', (_, overrides, doubt) => {
   expect(find({ changes: change(overrides) })).toContainEqual(expect.stringContaining(`plan-1: ${doubt}`))
 })
@@ -48,7 +64,7 @@ test.each([
   ['amounts that change', { minInvestableAmounts: { KES: 50_000, EUR: 1 }, minTopUpAmounts: { KES: 0 } }],
   ['a return that falls to a quarter', { performance1: 3.3 }],
   ['a small return that changes tenfold', { performance3: -2.5 }],
-  ['letters of other languages', { name: 'Société d’Épargne À Ɔdum', hint: 'ÂÃ Â', about: 'Ôdum Â© CafÃ© Ɔ' }],
+  ['letters of other languages', { tenor: 'Société d’Épargne À Ɔdum', hint: 'ÂÃ Â', about: 'Ôdum Â© CafÃ© Ɔ' }],
   ['a plan that is closed', { isInvestable: false, nonInvestableNote: 'Sold out.' }],
   ['a plan that is shown in another country', { viewableIn: ['KE', 'UG'] }],
 ])('does not doubt %s', (_, overrides) => {
@@ -60,7 +76,7 @@ test('a return is doubted once, and neither its correction nor what the plan had
   expect(find({ changes: change({ performance1: 1300 }) })).toEqual([
     'plan-1: performance1 is 1300 % per year. Is it a misplaced decimal point?',
   ])
-  for (const after of [first, { ...odd, name: 'New' }])
+  for (const after of [first, { ...odd, hint: 'New' }])
     expect(find({ catalog: [odd], changes: [{ planId: 1, before: odd, after }] })).toEqual([])
 })
 
@@ -68,7 +84,7 @@ test('the same doubt about many plans is a few lines', () => {
   const changes = plans.map((plan) => ({
     planId: plan.id,
     before: plan,
-    after: { ...plan, performance1: 13.2, performanceDate: '2062-10-30' },
+    after: { ...plan, performance1: 14 + plan.id / 10, performanceDate: '2062-10-30' },
   }))
   expect(find({ changes })).toEqual([
     'plan-1, plan-2, plan-3 and 2 more: performanceDate 2062-10-30 is 35 years ahead.',
@@ -107,7 +123,11 @@ describe('returns and their date', () => {
     const none = { performance1: null, performance3: null, performance5: null, performance10: null }
     const before = { ...first, ...none }
     expect(find({ changes: [{ planId: 1, before, after: { ...before, performanceDate: next } }] })).toEqual([])
-    expect(find({ changes: [{ planId: 6, before: null, after: makePlan({ id: 6, ...none }) }] })).toEqual([])
+    expect(
+      find({
+        changes: [{ planId: 6, before: null, after: makePlan({ id: 6, name: 'New', coolName: 'New', ...none }) }],
+      }),
+    ).toEqual([])
   })
 
   const month = { performance1: 14, performanceDate: '2026-11-20' }
@@ -131,7 +151,7 @@ describe('returns and their date', () => {
       return {
         planId: before.id,
         before,
-        after: { ...before, ...('hint' in edit ? {} : { performance1: 13.5 }), ...edit },
+        after: { ...before, ...edit, ...('hint' in edit ? {} : { performance1: 13.5 + index / 10 }) },
       }
     })
     const doubts = [`New returns, but the earlier performanceDate: ${names}.`]
@@ -177,7 +197,7 @@ describe('a column that was sorted without the others', () => {
 test('a single wrong value is named before the many that share another one', () => {
   const changes = plans.map((before, index) => {
     const performanceDate = index === 4 ? '2062-11-24' : '2026-11-24'
-    return { planId: before.id, before, after: { ...before, performanceDate, performance1: 13 } }
+    return { planId: before.id, before, after: { ...before, performanceDate, performance1: 12 + index / 10 } }
   })
   expect(find({ changes })).toEqual([
     'plan-5: performanceDate 2062-11-24 is 36 years ahead.',
@@ -225,6 +245,76 @@ describe('columns of returns that changed places', () => {
   })
 })
 
+test('other values with the same kind of doubt are counted, and their fields named', () => {
+  const changes = plans.map((before) => ({
+    planId: before.id,
+    before,
+    after: { ...before, performance1: 1000 + before.id, performance5: 1100 + 100 * Math.ceil(before.id / 2) },
+  }))
+  expect(find({ changes, isUndo: true })).toEqual([
+    'plan-1: performance1 is 1001 % per year. Is it a misplaced decimal point?',
+    'plan-2: performance1 is 1002 % per year. Is it a misplaced decimal point?',
+    'plan-3: performance1 is 1003 % per year. Is it a misplaced decimal point?',
+    'plan-4, plan-5, plan-1 and 2 more: 7 other values of performance1, performance5 look wrong in the same way.',
+  ])
+})
+
+test('the name of another plan on a list is doubted once: not again when another field changes', () => {
+  const catalog = plans.map((plan) => ({ ...plan, name: `Name ${plan.id}`, coolName: `Cool ${plan.id}` }))
+  const [before = first] = catalog
+  const doubt = 'plan-1: name "NAME 2" is also the name of plan-2, on the list of KE.'
+  const named = { ...before, name: 'NAME 2' }
+  const put = (plan: CatalogPlan | null, after: CatalogPlan) =>
+    find({ catalog, changes: [{ planId: 1, before: plan, after }], isNamed: true })
+  expect(put(null, named)).toEqual([doubt])
+  expect(put(before, named)).toEqual([doubt])
+  expect(put(named, { ...named, hint: 'New' })).toEqual([])
+})
+
+test('a name that an operator gave by name, or that an undo brings back, is not doubted', () => {
+  const changes = change({ name: 'Other', coolName: 'Cool' })
+  expect(find({ changes, isNamed: true })).toEqual([])
+  expect(find({ changes, isUndo: true })).toEqual([])
+  expect(find({ changes })).toHaveLength(2)
+})
+
+describe('one value that was filled down a column', () => {
+  const fill = (count: number, of: number, value: number | null) => {
+    const catalog = Array.from({ length: of }, (_, id) => makePlan({ id, performance10: 9 + id }))
+    const changes = catalog.map((before) => {
+      const performance10 = before.id < count ? value : 9.5 + before.id
+      return { planId: before.id, before, after: { ...before, performance10 } }
+    })
+    return examine({ catalog, changes, isUndo: true })
+  }
+  const doubt = (count: number, of: number) =>
+    `performance10 becomes 12.4 in ${count} of ${of} changed plans: was one value filled down the column?`
+
+  test('is doubted in most plans, at least three', () => {
+    expect(fill(3, 5, 12.4).warnings).toEqual([doubt(3, 5)])
+    expect(fill(3, 6, 12.4).warnings).toEqual([])
+    expect(fill(2, 2, 12.4).warnings).toEqual([])
+  })
+
+  test('is a finding of each cell', () => {
+    const [one, ...others] = fill(4, 4, 12.4).findings
+    expect(one).toMatchObject({ subject: 'plan-0', field: 'performance10', message: doubt(4, 4) })
+    expect(others).toHaveLength(3)
+  })
+})
+
+test('doubts about columns are findings of the cells that they are about', () => {
+  const swapped = plans.map((before) => ({
+    planId: before.id,
+    before,
+    after: { ...before, performance1: before.performance5, performance5: before.performance1 },
+  }))
+  const cells = examine({ changes: swapped }).findings.map(({ subject, field }) => `${subject} ${field}`)
+  expect(new Set(cells)).toEqual(
+    new Set(plans.flatMap(({ identifier }) => [`${identifier} performance1`, `${identifier} performance5`])),
+  )
+})
+
 describe('removals', () => {
   test('of a fifth are not doubted, of more they are', () => {
     expect(find({ changes: remove(1) })).toEqual([])
@@ -251,7 +341,9 @@ describe('removals', () => {
 
 describe('a list that becomes large', () => {
   const makePlans = (count: number) =>
-    Array.from({ length: count }, (_, id) => makePlan({ id, about: 'x'.repeat(99_000), viewableIn: ['UG'] }))
+    Array.from({ length: count }, (_, id) =>
+      makePlan({ id, name: `Name ${id}`, coolName: `Cool ${id}`, about: 'x'.repeat(99_000), viewableIn: ['UG'] }),
+    )
   const add = (count: number) => makePlans(count).map((after) => ({ planId: after.id, before: null, after }))
 
   test('is refused above 24 MB', () => {

@@ -235,7 +235,11 @@ describe('a change that a pending publication will conflict with', () => {
     ])
     expect(await readWarnings('silver', { category: { ...category, id: 702 } })).toEqual([])
     const added = await schedule([makePlan({ id: 4, identifier: 'new', category: null })])
-    const again = { planId: 5, before: null, after: makePlan({ id: 5, identifier: 'new', category: null }) }
+    const again = {
+      planId: 5,
+      before: null,
+      after: makePlan({ id: 5, identifier: 'new', name: 'New', coolName: 'New', category: null }),
+    }
     expect((await listDoubts(store, { id: undefined, dueAt: null }, [again])).warnings).toEqual([
       expect.stringMatching(`publication ${added?.id} by .*: identifier of new\\. `),
     ])
