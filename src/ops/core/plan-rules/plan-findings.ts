@@ -173,12 +173,15 @@ export function findRenames(before: CatalogPlan, after: CatalogPlan): PlanFindin
 export function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
   return (['name', 'coolName'] as const).flatMap((field) => {
     const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
-    return [...groups.values()].flatMap(([first, ...others]): PlanFinding[] => {
-      const countries = [first, ...others].flatMap((plan) => plan?.viewableIn ?? [])
-      const shared = new Set(countries.filter((code, index) => countries.indexOf(code) < index))
-      if (first === undefined || shared.size === 0) return []
+    return [...groups.values()].flatMap((group): PlanFinding[] => {
+      const listBeside = (plan: CatalogPlan) =>
+        group.filter((other) => other !== plan && other.viewableIn.some((country) => plan.viewableIn.includes(country)))
+      const first = group.find((plan) => listBeside(plan).length > 0)
+      if (first === undefined) return []
+      const others = listBeside(first)
+      const shared = first.viewableIn.filter((country) => others.some(({ viewableIn }) => viewableIn.includes(country)))
       const names = nameSome(others.map(({ identifier }) => identifier))
-      const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${[...shared].join(', ')}.`
+      const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${shared.join(', ')}.`
       return [{ rule: 'name', subject: first.identifier, field, message }]
     })
   })
