@@ -2,6 +2,8 @@
 import { StorageError } from '../db/database.ts'
 
 export const d1DeadlineMs = 5000
+/** For a statement of the schedule: D1 runs one for at most 30 s. */
+export const scheduleDeadlineMs = 60_000
 export const kvReadDeadlineMs = 2000
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 export const rateLimitDeadlineMs = 1000
@@ -20,6 +22,6 @@ export function withDeadline<T>(
 }
 
 /** @throws StorageError when D1 fails or is too slow */
-export function queryD1<T>(query: Promise<T>): Promise<T> {
-  return withDeadline(query, d1DeadlineMs, 'D1', StorageError)
+export function queryD1<T>(query: Promise<T>, deadlineMs = d1DeadlineMs): Promise<T> {
+  return withDeadline(query, deadlineMs, 'D1', StorageError)
 }

@@ -6,6 +6,7 @@ import { deleteLeftovers } from '../db/leftovers.ts'
 import { endAsConflicted, markSuperseded, publish, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
+import { queryD1, scheduleDeadlineMs } from './deadline.ts'
 import { countInDataset, describeError, log } from './log.ts'
 
 /**
@@ -18,7 +19,7 @@ export async function publishDue(
   version: string | undefined,
   dataset?: AnalyticsEngineDataset,
 ): Promise<void> {
-  const db = openDatabase(d1)
+  const db = openWithDeadline(d1)
   const clean = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
   let result = 'ok'
   try {
@@ -30,6 +31,13 @@ export async function publishDue(
   }
   // No partner has a short name with a slash.
   countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
+}
+
+/** Each statement has a deadline: a merge of many plans takes many. */
+function openWithDeadline(d1: D1Database): Database {
+  const db = openDatabase(d1)
+  const values: Database['values'] = (query) => queryD1(db.values(query), scheduleDeadlineMs)
+  return { values, run: values }
 }
 
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {

@@ -15,7 +15,7 @@ import { basic, fetchToken, requestPlans, requestToken } from './support/request
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishAs, stageChanges, releaseStaged } from '../support/publish-plans.ts'
-import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
+import { d1Down, hang, interceptD1, type Fault } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
 const db = openOperatorDatabase(env.DB)
@@ -214,6 +214,28 @@ test('when storage fails for one publication, the others are published, and the 
   expect(await logOf(runSchedule)).toEqual([await published(failing)])
 })
 
+test('when a statement hangs for one publication, the others are published after a minute, and the run is counted', async () => {
+  const ids = [await schedule(makePlan({ id: 1 }), past), await schedule(makePlan({ id: 2 }), past)]
+  const [hanging = 0, other = 0] = ids
+  const writeDataPoint = vi.fn<(point?: AnalyticsEngineDataPoint) => void>()
+  const hung = Promise.withResolvers<void>()
+  const hangOn: Fault = (call) => (hung.resolve(), hang(call))
+  const bindings = { ...env, DB: failUpdatesOf(hanging, 'published', hangOn), USAGE: { writeDataPoint } }
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const lines = await logOf(async () => {
+    const run = runSchedule(bindings)
+    await hung.promise
+    await vi.advanceTimersByTimeAsync(60_000)
+    await run
+  })
+  vi.useRealTimers()
+  expect(lines).toEqual([
+    { level: 'error', event: 'publication_failed', id: hanging, reason: expect.stringContaining('60000 ms') },
+    await published(other),
+  ])
+  expect(writeDataPoint).toHaveBeenCalledTimes(1)
+})
+
 test('when ending a conflict fails, the next run ends it', async () => {
   const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
   await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
@@ -280,9 +302,9 @@ test.each(['in a run', 'when the schedule fails'])(
 )
 
 /** A database that fails to publish or to end a publication. */
-function failUpdatesOf(id: number, state: 'published' | 'conflicted'): D1Database {
+function failUpdatesOf(id: number, state: 'published' | 'conflicted', fault = d1Down): D1Database {
   return interceptD1(env.DB, (call, { sql, params }) => {
     const isFailing = sql.includes('update "publications"') && params[0] === state && params.includes(id)
-    return isFailing ? d1Down(call) : call()
+    return isFailing ? fault(call) : call()
   })
 }

@@ -13,7 +13,8 @@ interface Running<T> {
 /**
  * Runs `work`, or waits for another request's work under the same key. The request that starts the work keeps it alive with
  * `waitUntil`. If that request is cancelled anyway, its work never settles: when it is 11 s old, one of the waiters starts its
- * own, which the others join.
+ * own, which the others join. The map needs no bound: work waits only for D1 and KV, whose deadlines settle it before
+ * Cloudflare cancels what follows a response, at 30 s.
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
