@@ -142,9 +142,9 @@ async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
   return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
 }
 
-/** Writes an entry for a minute, the shortest time: it shows that KV answers, and that the token may change it. */
+/** Writes an entry for a minute, the shortest time: it shows that KV answers, and that the token may change it. KV takes one write a second per key. */
 async function checkCache({ putKeys }: Store): Promise<CheckResult> {
-  await putKeys(['doctor'], {}, 60)
+  await putKeys([`doctor:${crypto.randomUUID()}`], {}, 60)
   return ok('KV answers.')
 }
 

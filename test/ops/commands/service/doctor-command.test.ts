@@ -29,4 +29,6 @@ test('doctor prints one line each, and exits with 3 when something needs a fix',
   })
   const checks: { level: string }[] = JSON.parse((await ops('doctor', '--json')).stdout)
   expect(checks.filter(({ level }) => level === 'problem')).toMatchObject([{ name: 'publications' }])
+  // KV takes one write a second per key, and `watch` may check at the same time.
+  expect((await bindings().CATALOG_CACHE.list({ prefix: 'doctor:' })).keys).toHaveLength(3)
 })
