@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { defaultTokenLifetimeSeconds } from '../src/api/config.ts'
 import { fillMarks, marks, pages } from '../src/ops/generate-pages.ts'
 
 const texts = pages.map((page) => readFileSync(join(import.meta.dirname, '..', page), 'utf8'))
@@ -12,7 +13,21 @@ test.each(pages.map((page, index) => [page, texts[index] ?? '']))('npm run gener
 
 test('a page has each mark, and its text is replaced until the end', () => {
   expect(Object.keys(marks).filter((name) => !texts.some((text) => text.includes(`<!-- ${name} -->`)))).toEqual([])
-  const filled = `<!-- hours -->${marks['hours']}<!-- end --> <!-- other --> <!-- hours -->${marks['hours']}<!-- end -->`
-  expect(fillMarks('<!-- hours -->1\nh<!-- end --> <!-- other --> <!-- hours --><!-- end -->')).toBe(filled)
-  expect(() => fillMarks('<!-- hour -->30 hours<!-- end -->')).toThrow('"hour"')
+  const filled = `<!-- hours -->${marks['hours']}<!-- end --> <!-- hours -->${marks['hours']}<!-- end -->`
+  expect(fillMarks('<!-- hours -->1\nh <b><!-- end --> <!-- hours --><!-- end -->')).toBe(filled)
+})
+
+test.each([
+  ['<!-- hour -->30 hours<!-- end -->', '"hour"'],
+  ['<!-- hours -->30 hours<!-- edn -->', 'lacks'],
+  ['<!-- hours -->30 hours', 'lacks'],
+  ['30 hours<!-- end -->', '"end"'],
+])('a mistyped mark is an error: %s', (text, message) => {
+  expect(() => fillMarks(text)).toThrow(message)
+})
+
+// A block of code can't have a mark.
+test('README shows the lifetime of a token', () => {
+  const text = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
+  expect(text).toContain(`"expires_in":${defaultTokenLifetimeSeconds},`)
 })

@@ -1,9 +1,10 @@
-// npm run generate: fills the marks of the project's own pages, such as `<!-- hours -->30 hours<!-- end -->`, with promises, a default of
+// npm run generate: fills the marks of the project's own pages, such as `<!-- hours -->30 hours<!-- end -->`, with promises, defaults of
 // the configuration, and the rules of alerts.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultTokenLifetimeSeconds } from '../api/config.ts'
 import { freshnessSeconds, securityEmail, staleIfErrorHours } from '../api/promises.ts'
+import { maxPbkdf2Iterations } from '../crypto/client-secret.ts'
 import { alerts } from './core/service/usage-queries.ts'
 
 const minutes = freshnessSeconds / 60
@@ -14,6 +15,7 @@ export const marks: Readonly<Record<string, string>> = {
   freshness: `${['zero', 'one', 'two', 'three', 'four', 'five'][minutes] ?? minutes} minutes`,
   hours: `${staleIfErrorHours} hours`,
   lifetime: String(defaultTokenLifetimeSeconds),
+  iterations: String(maxPbkdf2Iterations),
   ...Object.fromEntries(Object.entries(alerts).map(([name, { rule }]) => [name, rule])),
 }
 
@@ -26,12 +28,14 @@ export const pages = [
   'src/worker/cache/README.md',
 ]
 
-/** @throws Error for a mark with an unknown name. */
+/** @throws Error for a mark with an unknown name, or without its end. */
 export function fillMarks(text: string): string {
-  return text.replaceAll(/(<!-- ([\w-]+) -->)[^<]*(?=<!-- end -->)/g, (_, mark: string, name: string) => {
+  const pair = /(<!-- ([\w-]+) -->).*?(<!-- ([\w-]+) -->|$)/gs
+  return text.replaceAll(pair, (_, mark: string, name: string, end: string, endName?: string) => {
     const filling = marks[name]
     if (filling === undefined) throw new Error(`src/ops/generate-pages.ts has no text for the mark "${name}".`)
-    return mark + filling
+    if (endName !== 'end') throw new Error(`The mark "${name}" lacks <!-- end -->.`)
+    return mark + filling + end
   })
 }
 
