@@ -163,7 +163,7 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
     code: 2,
     lines: [
       `Sheet "Plans", row 2, column performance1: ${number} #DIV/0!, the error of a formula.`,
-      `Sheet "Plans", row 3, column performance1: ${number} 12.4 %, in a cell that is formatted as a percentage.`,
+      `Sheet "Plans", row 3, column performance1: ${number} 12.4 %, which is stored as 0.124. Format the column as a number, and write 12.4.`,
       `Sheet "Plans", row 4, column performance1: ${number} the date 2026-05-01.`,
       'Sheet "Plans", row 5, column performanceDate: expected a calendar date as YYYY-MM-DD; found "30/10/2026".',
       '',

@@ -2,7 +2,7 @@
 import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
-import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../file-formats/plan-table.ts'
@@ -10,7 +10,7 @@ import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin 
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
 import { makeDefectError } from '../differences/defects.ts'
-import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
+import { formatConflict, mergeCatalog, type MergeConflict, type MergedChange } from '../differences/catalog-merge.ts'
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { findLaterChanges, type LaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
@@ -139,13 +139,16 @@ function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
   return plans.map((plan) => ({ ...known.get(plan.id), ...plan }))
 }
 
-function makeConflictError(conflicts: readonly FieldConflict[], later: LaterChanges): UserError {
+function makeConflictError(conflicts: readonly MergeConflict[], later: LaterChanges): UserError {
   const others = conflicts.length - maxConflicts
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),
     ...later.sentences.slice(0, maxConflicts),
-    'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and overwrites later changes by others.',
+    ...(conflicts.some(({ unchangedIn }) => unchangedIn)
+      ? ['A return and its performanceDate count as one field.']
+      : []),
+    'To keep the catalog’s value, write it into the file. --overwrite takes the whole file, and overwrites later changes by others.',
   ])
 }
 

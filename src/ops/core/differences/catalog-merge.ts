@@ -1,6 +1,7 @@
 // Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
 import { abbreviate, abbreviatePair } from '../../../abbreviate.ts'
-import { mergePlan, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import { isSameJson, mergePlan, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import { mergeRules } from '../../../catalog/merge-rules.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 
@@ -33,7 +34,12 @@ export function mergeCatalog({ base, file, current, isPruning }: MergeInput): Me
 }
 
 export interface MergedChange extends PlanChange {
-  conflicts: FieldConflict[]
+  conflicts: MergeConflict[]
+}
+
+export interface MergeConflict extends FieldConflict {
+  /** Set when each side changed another one of two fields that count as one: this field stayed there. */
+  unchangedIn?: 'file' | 'catalog'
 }
 
 /** Merges changes that were computed from an earlier catalog. */
@@ -44,15 +50,31 @@ export function mergeChanges(
   return changes.map(({ planId, before, after }) => {
     const known = current.get(planId) ?? null
     const { plan, conflicts } = mergePlan(before, after, known)
-    return { planId, before: known, after: plan, conflicts }
+    return {
+      planId,
+      before: known,
+      after: plan,
+      conflicts: conflicts.map((conflict) => nameUnchanged(conflict, before)),
+    }
   })
 }
 
+function nameUnchanged(conflict: FieldConflict, base: CatalogPlan | null): MergeConflict {
+  const { field = '', own, current } = conflict
+  if (base === null || mergeRules[field]?.partner === undefined) return conflict
+  const [old, values] = [Reflect.get(base, field), { file: own, catalog: current }]
+  const unchangedIn = (['file', 'catalog'] as const).find((side) => isSameJson(values[side], old))
+  return unchangedIn === undefined ? conflict : { ...conflict, unchangedIn }
+}
+
 /** Formats a conflict as one line. */
-export function formatConflict({ identifier, field, own, current }: FieldConflict): string {
+export function formatConflict({ identifier, field, own, current, unchangedIn }: MergeConflict): string {
   const plan = `Plan ${abbreviate(identifier)}`
   if (own === null && field === undefined) return `${plan}: the file removes it; it was changed in the catalog.`
   if (field === undefined) return `${plan}: the file changes it; it was removed from the catalog.`
   const [ours, theirs] = abbreviatePair(own, current)
+  const partner = `has a new ${mergeRules[field]?.partner} for it`
+  if (unchangedIn === 'file') return `${plan}: ${field}: the file ${partner}; in the catalog it became ${theirs}.`
+  if (unchangedIn === 'catalog') return `${plan}: ${field}: the file says ${ours}; the catalog ${partner}.`
   return `${plan}: ${field}: the file says ${ours}; the catalog says ${theirs}.`
 }

@@ -11,15 +11,15 @@ export function makeDefectError(defects: readonly Defect[], ...ways: string[]): 
   const groups = Map.groupBy(defects, kindOf)
   const lines = defects.flatMap((defect) => {
     const group = groups.get(kindOf(defect)) ?? []
-    if (group.length <= maxLines) return describeDefect(defect)
+    if (group.length <= (defect.isOfColumn ? 1 : maxLines)) return describeDefect(defect)
     const others = (group.length - 1).toLocaleString('en')
     return group[0] === defect ? `${describeDefect(defect)} ${others} more like this.` : []
   })
   return new UserError([...new Set(lines), ...ways])
 }
 
-function kindOf({ place, expected, found }: Defect): string {
-  return JSON.stringify([place.kind, place.field ?? found, expected])
+function kindOf({ place, expected, found, isOfColumn = false }: Defect): string {
+  return JSON.stringify([place.kind, place.field ?? found, expected, isOfColumn])
 }
 
 function describeDefect({ place, expected, found, alsoAt, fix }: Defect): string {

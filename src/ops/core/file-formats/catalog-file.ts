@@ -5,7 +5,7 @@ import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
 import { findWrongNames, unsafeName, type Path } from './json-scan.ts'
-import { describeValue } from './plan-cells.ts'
+import { describeValue, UnusableCell } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
 import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 
@@ -112,15 +112,24 @@ export function listDefects(
       return issue.keys.map((key) => findUnknownName(there, 'field', key, candidates))
     }
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
-    return [{ place: there, expected: issue.message, found: describeValue(found), fix: explainNumber(there, found) }]
+    const way = found instanceof UnusableCell ? found.way : { fix: explainValue(there, found) }
+    return [{ place: there, expected: issue.message, found: describeValue(found), ...way }]
   })
 }
 
 /** A text with digits is often a number with a decimal comma, a percent sign, or a minus of another kind. */
-function explainNumber({ kind, field = '' }: Place, found: unknown): string | undefined {
+function explainValue({ kind, field = '' }: Place, found: unknown): string | undefined {
   const column = findColumn(field)
-  const isNumber = column !== undefined && 'kind' in column && column.kind === 'number'
-  if (!isNumber || typeof found !== 'string' || !/\p{N}/u.test(found)) return undefined
+  const columnKind = column !== undefined && 'kind' in column ? column.kind : undefined
+  if (kind === 'row' && columnKind === 'date') {
+    return 'Format the cell as a date without a time of day, or write it as 2026-11-30.'
+  }
+  if (columnKind !== 'number' || typeof found !== 'string') return undefined
+  if (!/\p{N}/u.test(found)) {
+    const isNullable = kind === 'row' && Reflect.get(catalogPlanSchema.shape, field) instanceof z.ZodNullable
+    const way = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
+    return isNullable ? way : undefined
+  }
   if (kind === 'command') return 'Write numbers such as 12.4, -0.5 and 1000.'
   return kind === 'row' ? 'Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.' : undefined
 }

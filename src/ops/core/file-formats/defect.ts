@@ -21,6 +21,8 @@ export interface Defect {
   alsoAt?: Place
   /** A sentence of its own. */
   fix?: string | undefined
+  /** Whether it is said once for a column. */
+  isOfColumn?: boolean
 }
 
 /** A file that can't be used. */

@@ -5,9 +5,12 @@ import type { ColumnKind } from './plan-columns.ts'
 /** A cell of a spreadsheet that has no usable value, such as the error of a formula. */
 export class UnusableCell {
   readonly description: string
+  /** A sentence, and whether it is about the whole column. */
+  readonly way: { fix?: string; isOfColumn?: boolean }
 
-  constructor(description: string) {
+  constructor(description: string, way: UnusableCell['way'] = {}) {
     this.description = description
+    this.way = way
   }
 }
 

@@ -90,7 +90,10 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
   const table = readTable(sheet, headerIndex, format)
   // Named in another way, as the defects say.
   if (!table.columns.some(({ name }) => name === 'identifier')) return { defects: [...table.defects] }
-  return sheets.length === 1 ? table : { ...table, sheet: sheet.name }
+  const unread = sheet.isHidden ? [] : counting.filter((other) => other.sheet.isHidden)
+  const names = nameSome(unread.map((other) => abbreviate(other.sheet.name)))
+  const notes = [...(table.notes ?? []), ...(names === '' ? [] : [`Plans of hidden sheets were not read: ${names}.`])]
+  return sheets.length === 1 ? table : { ...table, notes, sheet: sheet.name }
 }
 
 function isIdentifierColumn(cell: Cell): boolean {

@@ -105,9 +105,10 @@ function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date
   if (isNumber && (value === 59 || Number.isNaN(value))) {
     return new UnusableCell(`a number in the format ${abbreviate(cell?.style?.numFmt)}: format it as a plain number`)
   }
-  // 12.4 % is stored as 0.124.
   if (typeof value === 'number' && format?.includes('%')) {
-    return new UnusableCell(`${Number((value * 100).toPrecision(15))} %, in a cell that is formatted as a percentage`)
+    const percent = Number((value * 100).toPrecision(15))
+    const fix = `Format the column as a number, and write ${percent}.`
+    return new UnusableCell(`${percent} %, which is stored as ${value}`, { fix, isOfColumn: true })
   }
   return value
 }

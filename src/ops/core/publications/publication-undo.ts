@@ -56,7 +56,7 @@ export async function prepareUndo(
     ])
   }
   if (prepared.changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back.`)
-  const notes = conflicts.length === 0 ? [] : [`It leaves what was changed later: ${nameConflicts(conflicts)}.`]
+  const notes = conflicts.length === 0 ? [] : [describeLeft(nameConflicts(conflicts))]
   return { ...prepared, notes, undoneId: id }
 }
 
@@ -91,10 +91,12 @@ export async function prepareRedo(
     redoneId: id,
     undoneId: redone.undoneId ?? undefined,
     dueAt: at ?? (isAhead && redone.dueAt !== null ? redone.dueAt : undefined),
-    notes: exceptChanged && names !== '' ? [`It keeps the later changes of others: ${names}.`] : [],
+    notes: exceptChanged && names !== '' ? [describeLeft(names)] : [],
     warnings: exceptChanged || names === '' ? [] : [`It overwrites the later changes of others: ${names}.`],
   }
 }
+
+const describeLeft = (names: string) => `Each plan with a later change stays as it is, with all its fields: ${names}.`
 
 /**
  * Ends a publication that was made again. The schedule or others may be ahead: when they published it, the new one is cancelled.

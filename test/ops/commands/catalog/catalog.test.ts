@@ -285,7 +285,7 @@ test('an undo takes back the plans that it names, or those that were not changed
   await importPlans(before.map((plan) => ({ ...plan, tenor: 'New' })))
   await ops('plan set cash tenor=Newer')
   const { stderr } = await ops('catalog undo 2 --plan cash --plan 2 --plan plan-2 --except-changed')
-  expect(stderr).toContain('Note: It leaves what was changed later: tenor of cash.\n')
+  expect(stderr).toContain('Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n')
   const plans: CatalogPlan[] = await exportPlans()
   expect(plans.map(({ tenor }) => tenor)).toEqual(['Newer', before[1]?.tenor, 'New'])
 })
@@ -356,7 +356,7 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
   await scheduleTenors()
   await ops('plan set cash tenor=Fixed')
   expect((await ops('catalog redo 2 --except-changed')).stderr).toBe(
-    'Note: It keeps the later changes of others: tenor of cash.\n',
+    'Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n',
   )
   expect(await readPending()).toMatchObject([{ id: 4, planCount: 2, dueAt }])
   const later = '2036-01-01T00:00:00Z'
@@ -370,8 +370,20 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
 test.each([
   ['is published', 1, '', 'published', 'Publication 2 was published meanwhile. So publication 3 is cancelled.\n'],
   ['is published', 2, '', 'published', 'Publication 2 was published meanwhile. So publication 3 is cancelled.\n'],
-  ['conflicts', 1, 'tenor=Fixed', 'cancelled', 'Note: It keeps the later changes of others: tenor of cash.\n'],
-  ['conflicts', 2, 'tenor=Fixed', 'cancelled', 'Note: It keeps the later changes of others: tenor of cash.\n'],
+  [
+    'conflicts',
+    1,
+    'tenor=Fixed',
+    'cancelled',
+    'Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n',
+  ],
+  [
+    'conflicts',
+    2,
+    'tenor=Fixed',
+    'cancelled',
+    'Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n',
+  ],
 ])(
   'a publication that %s while it is made again has its effect once: before change %i',
   async (_, number, fix, state, said) => {
@@ -546,7 +558,8 @@ test('the summary names the sheet that was read, if the file has several', async
   })
   const november = makeSheet('November', '9 years')
   const update = async (...sheets: WriteSheet[]) => ops('catalog update -', { stdin: await writeXlsx({ sheets }) })
-  const { stdout } = await update({ ...makeSheet('Plans', '1 year'), veryHidden: true }, november)
+  const { stdout, stderr } = await update({ ...makeSheet('Plans', '1 year'), veryHidden: true }, november)
+  expect(stderr).toContain('Note: Plans of hidden sheets were not read: "Plans".\n')
   expect(stdout).toContain('tenor "Open-ended" → "9 years"')
   expect(stdout).toContain(
     '\nPlans: 0 added, 1 changed, 0 removed, 0 unchanged. They were read from the sheet "November".\n',

@@ -62,6 +62,20 @@ test('a file without a revision replaces its plans, and pruning removes all othe
   expect(pruned).toEqual({ put: [makePlan()], removedIds: [2], conflicts: [] })
 })
 
+test('a conflict of a return with its date says which side changed which of them', () => {
+  const base = [makePlan({ performance1: 22.1 })]
+  const dated = [makePlan({ performance1: 22.1, performanceDate: '2026-11-30' })]
+  const corrected = [makePlan({ performance1: 20.2 })]
+  const format = (file: CatalogPlan[], current: CatalogPlan[]) =>
+    merge({ base, file, current }).conflicts.map(formatConflict)
+  expect(format(dated, corrected)).toEqual([
+    'Plan "plan-1": performance1: the file has a new performanceDate for it; in the catalog it became 20.2.',
+  ])
+  expect(format(corrected, dated)).toEqual([
+    'Plan "plan-1": performance1: the file says 20.2; the catalog has a new performanceDate for it.',
+  ])
+})
+
 test('a conflict is one line with both values, from shortly before their first difference', () => {
   const about = 'Holds treasury bills. '.repeat(10)
   const base = [makePlan({ id: 1, about }), makePlan({ id: 2 }), makePlan({ id: 3 })]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { applyPatches, parseAssignments, parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
-import type { Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
+import { UnusableCell, type Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { printDefects } from '../../../support/print-defects.ts'
 
@@ -27,6 +27,25 @@ function apply(file: Parameters<typeof applyPatches>[0]) {
 /** Updates one plan. */
 const change = (identifier: string, cells: Record<string, Cell>) =>
   update(['identifier', ...Object.keys(cells)], [identifier, ...Object.values(cells)])
+
+test('a refused cell says what to write instead', () => {
+  const end = (field: string, cell: Cell) => String(change('cash', { [field]: cell })).replace(/^.*found /s, '')
+  const unknown = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
+  expect(end('performance1', 'n/a')).toContain(unknown)
+  expect(end('performance1', '-')).toContain(unknown)
+  expect(end('lockInPeriod', 'n/a')).not.toContain('null')
+  const date = 'Format the cell as a date without a time of day, or write it as 2026-11-30.'
+  expect(end('performanceDate', 46_356)).toContain(date)
+  expect(end('performanceDate', new Date('2026-11-30T22:00Z'))).toContain(date)
+})
+
+test('percentages are one line for each column', () => {
+  const percentage = (value: string) =>
+    new UnusableCell(value, { fix: `Format the column as a number, and write ${value}.`, isOfColumn: true })
+  const lines = update(['identifier', 'performance1'], ['cash', percentage('1')], ['gold', percentage('2')])
+  expect(lines).toHaveLength(1)
+  expect(String(lines)).toContain('Format the column as a number, and write 1. 1 more like this.')
+})
 
 describe('a row changes only the fields that it has', () => {
   const cases: [string, Record<string, Cell>, object][] = [

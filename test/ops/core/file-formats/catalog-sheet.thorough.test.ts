@@ -136,9 +136,10 @@ describe('what people and spreadsheets do to a sheet is read', () => {
 
   test('the only sheet of plans that people see, whatever its name, and names it', () => {
     const sheet = 'November'
-    for (const hidden of [named('Plans', true, 9), { ...named('Plans', true), rows: [['Read me']] }]) {
-      expect(parse(hidden, named(sheet))).toEqual({ ...expected, sheet })
-    }
+    const notes = ['Plans of hidden sheets were not read: "Plans".']
+    expect(parse(named('Plans', true, 9), named(sheet))).toEqual({ ...expected, sheet, notes })
+    const text = { ...named('Plans', true), rows: [['Read me']] }
+    expect(parse(text, named(sheet))).toEqual({ ...expected, sheet })
     expect(parse({ ...named('Notes'), rows: [['Read me']] }, named(sheet))).toEqual({ ...expected, sheet })
   })
 
@@ -191,11 +192,23 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
   const percent = 'expected a number in percent per year, or null'
   const date = new Date('2026-05-01T00:00:00Z')
   test.each<[string, Cell, string]>([
-    ['performance1', 'abc', `${percent}; found "abc".`],
+    [
+      'performance1',
+      'abc',
+      `${percent}; found "abc". Write null for no value. In catalog update, an empty cell leaves the field as it is.`,
+    ],
     ['performance1', new UnusableCell('#N/A, an error'), `${percent}; found #N/A, an error.`],
     ['performance1', date, `${percent}; found the date 2026-05-01.`],
-    ['performanceDate', '30/10/2026', 'expected a calendar date as YYYY-MM-DD; found "30/10/2026".'],
-    ['performanceDate', 7, 'expected a calendar date as YYYY-MM-DD; found 7.'],
+    [
+      'performanceDate',
+      '30/10/2026',
+      'expected a calendar date as YYYY-MM-DD; found "30/10/2026". Format the cell as a date without a time of day, or write it as 2026-11-30.',
+    ],
+    [
+      'performanceDate',
+      7,
+      'expected a calendar date as YYYY-MM-DD; found 7. Format the cell as a date without a time of day, or write it as 2026-11-30.',
+    ],
     ['name', null, 'expected text of 1 to 200 characters; found nothing.'],
     ['name', new UnusableCell('#REF!'), 'expected text of 1 to 200 characters; found #REF!.'],
     ['category.name', null, 'expected text of 1 to 200 characters; found nothing.'],

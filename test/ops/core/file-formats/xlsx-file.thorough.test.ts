@@ -39,17 +39,12 @@ async function readCell(
 }
 
 test.each<[string, string, Partial<XlsxCell>, unknown]>([
-  [
-    'a percentage',
-    'performance1',
-    { value: 0.124, style: { numFmt: '0.00%' } },
-    '12.4 %, in a cell that is formatted as a percentage',
-  ],
+  ['a percentage', 'performance1', { value: 0.124, style: { numFmt: '0.00%' } }, '12.4 %, which is stored as 0.124'],
   [
     'a percentage of a format with a part for each sign',
     'performance1',
     { value: 0.124, style: { numFmt: '[Color10]"+"0.0%_);[Red](0.0%)' } },
-    '12.4 %, in a cell that is formatted as a percentage',
+    '12.4 %, which is stored as 0.124',
   ],
   ...[
     '0.0"%"',
