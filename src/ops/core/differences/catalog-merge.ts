@@ -62,7 +62,8 @@ export function mergeChanges(
 function nameUnchanged(conflict: FieldConflict, base: CatalogPlan | null): MergeConflict {
   const { field = '', own, current } = conflict
   if (base === null || mergeRules[field]?.partner === undefined) return conflict
-  const [old, values] = [Reflect.get(base, field), { file: own, catalog: current }]
+  const old: unknown = Reflect.get(base, field)
+  const values = { file: own, catalog: current }
   const unchangedIn = (['file', 'catalog'] as const).find((side) => isSameJson(values[side], old))
   return unchangedIn === undefined ? conflict : { ...conflict, unchangedIn }
 }

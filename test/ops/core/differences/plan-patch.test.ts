@@ -29,7 +29,7 @@ const change = (identifier: string, cells: Record<string, Cell>) =>
   update(['identifier', ...Object.keys(cells)], [identifier, ...Object.values(cells)])
 
 test('a refused cell says what to write instead', () => {
-  const end = (field: string, cell: Cell) => String(change('cash', { [field]: cell })).replace(/^.*found /s, '')
+  const end = (field: string, cell: Cell) => JSON.stringify(change('cash', { [field]: cell }))
   const unknown = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
   expect(end('performance1', 'n/a')).toContain(unknown)
   expect(end('performance1', '-')).toContain(unknown)
@@ -44,7 +44,7 @@ test('percentages are one line for each column', () => {
     new UnusableCell(value, { fix: `Format the column as a number, and write ${value}.`, isOfColumn: true })
   const lines = update(['identifier', 'performance1'], ['cash', percentage('1')], ['gold', percentage('2')])
   expect(lines).toHaveLength(1)
-  expect(String(lines)).toContain('Format the column as a number, and write 1. 1 more like this.')
+  expect(lines[0]).toContain('Format the column as a number, and write 1. 1 more like this.')
 })
 
 describe('a row changes only the fields that it has', () => {
