@@ -3,6 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasHiddenCharacter } from '../../src/visible-text.ts'
 import { formatCatalog, parseCatalog } from '../../src/ops/core/file-formats/catalog-file.ts'
 import { parseXlsx } from '../../src/ops/core/file-formats/xlsx-file.ts'
 import { createFolder } from '../support/temporary-folder.ts'
@@ -15,7 +16,8 @@ useLocalState()
 const plans = spoiledTexts.map((text, index) =>
   makePlan({
     id: index + 1,
-    name: text,
+    // A name is one line; a description has any.
+    name: hasHiddenCharacter(text) ? `Plan ${index}` : text,
     about: `${text}\n${text}`,
     performance3: [0.1, -99.99, 123_456_789.012_345, 0.000_001][index % 4] ?? null,
     minInvestableAmounts: index % 2 === 0 ? { KES: 1000 } : { UGX: 0.5, KES: 0 },
@@ -52,7 +54,8 @@ const unchanged = {
 
 beforeAll(async () => {
   await writeFile(at('catalog.json'), formatCatalog(plans))
-  await catalog('import', at('catalog.json'))
+  const { code, stderr } = await catalog('import', at('catalog.json'))
+  if (code !== 0) throw new Error(stderr)
   for (const file of ['plans.xlsx', 'plans.csv']) await catalog('export', '--output', at(file))
 })
 
@@ -158,17 +161,15 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
   sheet.getCellByPosition(Column(sheet, "performanceDate"), 4).String = "30/10/2026"`,
   )
   const { code, stderr } = await catalog('update', at('wrong.xlsx'))
-  const number = 'expected a number in percent per year, or null; found'
-  expect({ code, lines: stderr.split('\n') }).toEqual({
-    code: 2,
-    lines: [
-      `Sheet "Plans", row 2, column performance1: ${number} #DIV/0!, the error of a formula.`,
-      `Sheet "Plans", row 3, column performance1: ${number} 12.4 %, which is stored as 0.124. Format the column as a number, and write 12.4.`,
-      `Sheet "Plans", row 4, column performance1: ${number} the date 2026-05-01.`,
-      'Sheet "Plans", row 5, column performanceDate: expected a calendar date as YYYY-MM-DD; found "30/10/2026".',
-      '',
-    ],
-  })
+  expect(code).toBe(2)
+  const cells = [
+    ['row 2, column performance1', '#DIV/0!, the error of a formula'],
+    ['row 3, column performance1', '12.4 %'],
+    ['row 4, column performance1', 'found the date 2026-05-01'],
+    ['row 5, column performanceDate', 'found "30/10/2026"'],
+  ]
+  const lines = stderr.split('\n')
+  for (const [place = '', found] of cells) expect(lines.find((line) => line.includes(place))).toContain(found)
   await edit(
     'plans.xlsx',
     { 'merged.xlsx': 'xlsx' },
