@@ -118,7 +118,7 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/** Lists the new claims of a plan. */
+/** Lists the claims that a plan adds or changes: the values that it must share with other plans, or have alone. */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
   const known = new Map((before ? listClaims(before) : []).map((claim) => [keyOf(claim), claim.value]))

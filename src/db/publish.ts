@@ -127,7 +127,7 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
  * Marks versions that are not current, and never will be: older ones, and those of publications that ended, or were published with
  * another base. It may run late, or twice: it only saves reading.
  */
-export async function markSuperseded(db: Database): Promise<void> {
+export async function markSupersededVersions(db: Database): Promise<void> {
   const made = alias(publications, 'made')
   const isOlder = sql`${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})`
   const isOtherBase = and(eq(made.state, 'published'), ne(made.baseRevision, planVersions.baseRevision))

@@ -3,7 +3,7 @@
 import { describeMisfit } from '../catalog/fit.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
-import { endAsConflicted, markSuperseded, publish, publishPending, selectDue } from '../db/publish.ts'
+import { endAsConflicted, markSupersededVersions, publish, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { queryD1, scheduleDeadlineMs } from './deadline.ts'
@@ -48,7 +48,7 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
     const willRetry = await publishOrEnd(db, id, !hasRetry, version)
     hasRetry ||= willRetry
   }
-  if (due.length > 0) await markSuperseded(db)
+  if (due.length > 0) await markSupersededVersions(db)
 }
 
 /** @returns whether the next run tries it again. */

@@ -12,7 +12,7 @@ import {
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled } from '../../src/db/publication-states.ts'
-import { type PublishMode, endAsConflicted, markSuperseded, publish, selectDue } from '../../src/db/publish.ts'
+import { type PublishMode, endAsConflicted, markSupersededVersions, publish, selectDue } from '../../src/db/publish.ts'
 import { rebase, selectRestored } from '../../src/db/rebase.ts'
 import {
   deleteAbandoned,
@@ -307,7 +307,7 @@ test('the mark of old versions changes no list, however late it is', async () =>
     { id: 1, name: 'New' },
     { id: 3, name: examplePlan.name },
   ])
-  await markSuperseded(db)
+  await markSupersededVersions(db)
   expect(await listPlans()).toEqual(expected)
   const marked = 'select publication_id, plan_id from plan_versions where superseded = 1 order by 1, 2'
   const [first, second, , fourth] = await env.DB.prepare(marked).raw<[number, number]>()

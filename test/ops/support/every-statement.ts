@@ -39,7 +39,7 @@ import {
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import { selectChanges, selectPublication, selectPublications } from '../../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../src/db/publication-states.ts'
-import { type PublishMode, endAsConflicted, markSuperseded, selectDue } from '../../../src/db/publish.ts'
+import { type PublishMode, endAsConflicted, markSupersededVersions, selectDue } from '../../../src/db/publish.ts'
 import { isInScope, readCompared, selectRestored, selectSharing } from '../../../src/db/rebase.ts'
 import {
   deleteAbandoned,
@@ -107,7 +107,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   const revision = await publishIn('due', overtaken)
   await deleteUncounted(db)
   expect(await readState(later)).toBe('cancelled')
-  await markSuperseded(db)
+  await markSupersededVersions(db)
   await propose(3, {})
   await d1.prepare(`update publications set created_at = 60 where state = 'staging'`).bind().run()
   await deleteAbandoned(db)

@@ -231,7 +231,8 @@ export const partner = {
       const query = await openUsage(target)
       return withStore(target, async (store) => {
         const usage = await readPartnerUsage(store, query, shortName, since)
-        const note = usage.length === 0 ? `It made no request since ${formatLocalTime(since)}.` : undefined
+        const note =
+          usage.length === 0 ? `${shortName} has made no request since ${formatLocalTime(since)}.` : undefined
         return { data: usage, note }
       })
     },

@@ -100,7 +100,7 @@ export const invalidate = verb({
   json: 'an object with the new revision of the catalog',
   async run(_, { store, attribution }) {
     const { revision } = await invalidateLists(store, attribution)
-    const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
+    const sentence = `No Worker uses the cached plan lists any more within ${freshness}: each list is loaded from the database again.`
     return { data: { revision }, text: `${sentence}\n` }
   },
 })

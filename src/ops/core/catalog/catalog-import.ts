@@ -131,7 +131,7 @@ async function prepareMerge(
   }
 }
 
-const keepThem = 'To keep them, export the catalog again and edit that.'
+const keepThem = 'To keep these values, export the catalog now, and edit the new file.'
 
 /** Keeps fields of the catalog that this copy of the code doesn't know. */
 function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {

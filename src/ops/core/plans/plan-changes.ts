@@ -86,7 +86,7 @@ async function preparePlan(
     const see = describeCommand(store.target, 'plan', 'show', before.identifier)
     throw new UserError([
       `${before.identifier} already has these values; there is nothing to schedule.`,
-      'The change is computed from the plan as it is now. If a pending change comes first, schedule this one after it is published.',
+      'A change is computed from the plan as it is now. If it has to follow a pending change, schedule it after the pending change is published.',
       `To see its pending changes: ${see}`,
     ])
   }

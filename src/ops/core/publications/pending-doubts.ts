@@ -48,7 +48,7 @@ function describeConflict(
 ): string[] {
   const names =
     misfit.kind === 'changed_fields'
-      ? `changes the same: ${nameConflicts(misfit.conflicts)}`
+      ? `also changes ${nameConflicts(misfit.conflicts)}`
       : `contradicts this change: ${nameContradictions('contradictions' in misfit ? misfit.contradictions : [])}`
   const counts = `${planCount} in publication ${id}, ${changes.length} here`
   return [

@@ -7,7 +7,7 @@ import { approveForLater, endAsCancelled, releasePublication } from '../../../db
 import {
   compareStaged,
   endAsConflicted,
-  markSuperseded,
+  markSupersededVersions,
   maxAttempts,
   publish,
   publishPending,
@@ -116,7 +116,7 @@ async function settle(
       return row && isDone(row) ? 'found' : undefined
     },
   )
-  if (made !== undefined) await markSuperseded(db)
+  if (made !== undefined) await markSupersededVersions(db)
   return made
 }
 

@@ -100,7 +100,7 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   await importPlans([makePlan({ id: 3, identifier: 'new' })])
   const [added, figures, closed] = (await listPublications(store, {})).map(({ id, actor }) => `${id} by ${actor}`)
   const takesBack = (who: (string | undefined)[], plans: string) => [
-    `This takes back values of recent publications (${who.join(', ')}): ${plans}. To keep them, export the catalog again and edit that.`,
+    `This takes back values of recent publications (${who.join(', ')}): ${plans}. To keep these values, export the catalog now, and edit the new file.`,
   ]
   const pruned = await prepareImport(store, old, { ...choice, isPruning: true })
   expect(pruned.warnings).toEqual(takesBack([added, figures, closed], 'new, cash, gold'))

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { selectCatalog, selectCatalogAt } from '../../../../src/db/catalog-queries.ts'
 import { StorageError } from '../../../../src/db/database.ts'
-import { markSuperseded } from '../../../../src/db/publish.ts'
+import { markSupersededVersions } from '../../../../src/db/publish.ts'
 import type { PlanChange } from '../../../../src/db/publication-queries.ts'
 import { deleteAbandoned, deleteUncounted, findChangedPublications } from '../../../../src/db/stage-publication.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
@@ -190,7 +190,7 @@ function createRace(random: Random) {
   }
   const clean = async () => {
     const db = openOperatorDatabase(shuffled(0))
-    for (const work of [markSuperseded, deleteUncounted, deleteAbandoned]) await work(db)
+    for (const work of [markSupersededVersions, deleteUncounted, deleteAbandoned]) await work(db)
   }
 
   const kinds = [

@@ -194,7 +194,7 @@ describe('a change that a pending publication will conflict with', () => {
     const { id } = await close('cash', store, nextMinute())
     const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
     expect(await readWarnings('cash', paused)).toEqual([
-      `The pending publication ${id} by ${amina.actor} changes the same: nonInvestableNote of cash. Whichever is published second will fail, and none of its plans will change (1 in publication ${id}, 1 here).`,
+      `The pending publication ${id} by ${amina.actor} also changes nonInvestableNote of cash. Whichever is published second will fail, and none of its plans will change (1 in publication ${id}, 1 here).`,
     ])
     expect(await readWarnings('cash', paused, id)).toEqual([])
     expect(await readWarnings('cash', { hint: 'New' })).toEqual([])
