@@ -36,7 +36,9 @@ export function foldFindings<Finding extends PlanFinding>(findings: readonly Fin
     const [first] = rest
     if (first) {
       const fields = nameSome([...new Set(rest.flatMap(({ field }) => field ?? []))])
-      const message = `${rest.length} other values of ${fields} look wrong in the same way.`
+      const values =
+        rest.length === 1 ? `Another value of ${fields} looks` : `${rest.length} other values of ${fields} look`
+      const message = `${values} wrong in the same way.`
       const subject = nameSome([...new Set(rest.map((finding) => finding.subject))])
       folded.push({ ...first, subject, message: fields === '' ? 'The same, with other values.' : message })
     }
