@@ -70,6 +70,8 @@ export function useSimulatedCatalog(): void {
     Object.assign(db, makeDatabase())
     clock.nowMs = start
     warnings.length = 0
+    // Work of an earlier test may wait for its fake timers.
+    work.length = 0
     startNewIsolate()
   })
   afterEach(() => {
