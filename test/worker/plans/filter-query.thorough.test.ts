@@ -73,7 +73,10 @@ const filters: fc.Arbitrary<PlanFilter> = fc.record(
   {
     categoryId: fc.nat(),
     currency: fc.stringMatching(/^[A-Z]{3}$/),
-    fundType: fc.string({ unit: 'binary', minLength: 1 }).filter((text) => text.isWellFormed()),
+    fundType: fc
+      .string({ unit: 'binary', minLength: 1 })
+      .filter((text) => text.isWellFormed() && !text.includes('\ufffd'))
+      .map((text) => text.normalize('NFC')),
   },
   { requiredKeys: [] },
 )
