@@ -61,7 +61,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
 
   /**
    * @param list with a strong entity tag, in its quotes (RFC 9110 section 8.8.3)
-   * @param headers of both the 200 and the 304, the ETag among them
+   * @param headers of the 200 and of the 304. They include the ETag
    * @param client the ID of the partner's client
    * @throws ApiError with a 503 when the bodies of readers leave no room
    */

@@ -82,12 +82,12 @@ export const log = verb({
     if (output !== undefined) {
       const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
       const readChanges = publications.length === 0 ? undefined : () => listLoggedChanges(store, publications)
-      await writeOutput(output, await formatLogFile(entries.map(toSheetRow), output, readChanges))
-      const isLacking = output.toLowerCase().endsWith('.csv') && publications.length > 0
+      const { content, lacksChanges } = await formatLogFile(entries.map(toSheetRow), output, readChanges)
+      await writeOutput(output, content)
       return {
         data,
         text: `Wrote ${data.length} ${data.length === 1 ? 'entry' : 'entries'} to ${output}.\n`,
-        note: isLacking
+        note: lacksChanges
           ? 'A .csv file lacks the fields that changed: an .xlsx file has them on a second sheet.'
           : undefined,
       }

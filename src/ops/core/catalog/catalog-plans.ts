@@ -13,7 +13,6 @@ import {
   type PlanSummary,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { checkCountry } from '../../shared/country.ts'

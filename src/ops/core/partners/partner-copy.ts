@@ -84,7 +84,7 @@ export async function changeWithCopy<Made extends Recorded>(
       const { before, made } = ending
       const recorded = { partner: before.partner, entries: made.entries }
       const isChanged = made.entries.length !== before.entries.length
-      // Whoever stops the command here has not seen the secret, and runs the command again.
+      // The secret is not printed yet. An operator who stops the command here has to run it again.
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
       // Also after an early mark: an isolate may have replaced that mark by a copy from before the change.
       if (isChanged || !(await hasNewestCopy(store, recorded))) {

@@ -25,7 +25,10 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Names listed plans with a date before the month that the change brings, except a date that goes back: it is doubted. @param others the plans that don't change. */
+/**
+ * Names listed plans with a date before the month of most new dates. Leaves out a plan whose date goes back, which is a doubt of its own.
+ * @param others the plans that don't change.
+ */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRaised(changes))
   const kept = changes.flatMap(({ before, after }) =>

@@ -225,7 +225,7 @@ export function findMovedColumns(plans: readonly ChangedPlan[]): WideFinding[] {
     if (old.size < minMoved || (missingCount > moved.length / 10 && !isShuffled(changes))) return []
     const field = partOf(path)
     const message = `The values of ${field} moved between ${moved.length} plans: was one column sorted without the others?`
-    return [[message, { message, cells: moved.map(({ subject }) => ({ subject, field })) }]]
+    return [[field, { message, cells: moved.map(({ subject }) => ({ subject, field })) }]]
   })
   // The members of an object move together.
   return [...new Map(found).values()]

@@ -1,4 +1,5 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
+import { readPath } from '../../../json.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { CatalogSize } from '../../../db/catalog-queries.ts'
@@ -76,9 +77,13 @@ export function findDoubts({ others, namesakes, today, changes, isUndo, isNamed 
 
 /** Finds the implausible values that the plan did not have before. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
-  const find = (plan: CatalogPlan | null) => (plan ? findImplausibleValues(plan, today) : [])
-  const known = new Set(find(before).map(({ message }) => message))
-  return find(after).filter(({ message }) => !known.has(message))
+  const find = (plan: CatalogPlan | null) =>
+    (plan ? findImplausibleValues(plan, today) : []).map((finding) => {
+      const value = readPath(plan, ...(finding.field ?? '').split('.'))
+      return { finding, key: JSON.stringify([finding.rule, finding.field, value]) }
+    })
+  const known = new Set(find(before).map(({ key }) => key))
+  return find(after).flatMap(({ finding, key }) => (known.has(key) ? [] : finding))
 }
 
 /** @returns the plan on the lists where it gets a name: another plan there may have the same. */

@@ -254,7 +254,7 @@ describe('publications', () => {
     ])
   })
 
-  test('that conflict with an earlier one are named with it: making the later one again would not help', async () => {
+  test('are named with the earlier publication that they conflict with: republished, they would conflict again', async () => {
     const [first, second] = [await schedule('plan-1'), await schedule('plan-1', 'Later.')]
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
