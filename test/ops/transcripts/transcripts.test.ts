@@ -16,16 +16,16 @@ const findTranscript = (name: string) => join(import.meta.dirname, `${name}.txt`
 
 const cash = { name: 'Mwamba Money Market Fund', coolName: 'Mwamba Cash' }
 const gold = { name: 'Dhahabu Gold Tracker', coolName: 'Dhahabu Gold', category: null }
-const closed = { name: 'Closed', coolName: 'Closed', isInvestable: false, nonInvestableNote: 'Sold out.' }
-const changing = { name: 'Changing', coolName: 'Changing' }
+const farm = { name: 'Kilimo Farm Fund', coolName: 'Kilimo', isInvestable: false, nonInvestableNote: 'Sold out.' }
+const property = { name: 'Nyumba Property Fund', coolName: 'Nyumba' }
 const plans = [
   makePlan({ id: 1, identifier: 'mwamba-money-market-fund', viewableIn: ['KE', 'UG'], ...cash }),
   makePlan({ id: 2, identifier: 'dhahabu-gold-tracker', viewableIn: ['RW'], ...gold }),
-  makePlan({ id: 3, identifier: 'hidden', viewableIn: [] }),
-  makePlan({ id: 4, identifier: 'closed', viewableIn: ['KE'], ...closed }),
-  makePlan({ id: 5, identifier: 'changing', viewableIn: ['TZ'], ...changing }),
+  makePlan({ id: 3, identifier: 'jua-solar-fund', viewableIn: [] }),
+  makePlan({ id: 4, identifier: 'kilimo-farm-fund', viewableIn: ['KE'], ...farm }),
+  makePlan({ id: 5, identifier: 'nyumba-property-fund', viewableIn: ['TZ'], ...property }),
 ]
-const added = makePlan({ id: 6, identifier: 'added', name: 'Added', coolName: 'Added' })
+const water = makePlan({ id: 6, identifier: 'maji-water-fund', name: 'Maji Water Fund', coolName: 'Maji' })
 
 describe.each(names)('%s', (name) => {
   const transcript = findTranscript(name)
@@ -45,8 +45,8 @@ describe.each(names)('%s', (name) => {
     const played = await replay(transcript, {
       files: {
         'plans.json': JSON.stringify({ plans }),
-        'added.json': JSON.stringify({ plans: [added] }),
-        'taken.json': JSON.stringify({ plans: [{ ...added, id: 1 }] }),
+        'added.json': JSON.stringify({ plans: [water] }),
+        'taken.json': JSON.stringify({ plans: [{ ...water, id: 1 }] }),
       },
       setNextPublication: async (id) => {
         const { DB } = bindings()

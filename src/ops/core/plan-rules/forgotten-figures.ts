@@ -52,7 +52,10 @@ export function findForgottenDates(changed: readonly ChangedPlan[]): WideFinding
   const cells = forgotten.flatMap((plan) =>
     listUndated(plan).map((field) => ({ subject: plan.after.identifier, field })),
   )
-  return name('New returns, but the earlier performanceDate', names).map((message) => ({ message, cells }))
+  return name('These plans get new returns and keep their earlier performanceDate', names).map((message) => ({
+    message,
+    cells,
+  }))
 }
 
 /** Lists the new returns of a plan whose date stays. */

@@ -50,7 +50,7 @@ function describeConflict(
     misfit.kind === 'changed_fields'
       ? `also changes ${nameConflicts(misfit.conflicts)}`
       : `contradicts this change: ${nameContradictions('contradictions' in misfit ? misfit.contradictions : [])}`
-  const counts = `${planCount} in publication ${id}, ${changes.length} here`
+  const counts = `plans: ${planCount} in publication ${id}, ${changes.length} here`
   return [
     `The pending publication ${id} by ${actor} ${names}. Whichever is published second will fail, and none of its plans will change (${counts}).`,
   ]

@@ -56,7 +56,7 @@ export async function prepareUndo(
     ])
   }
   if (prepared.changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back.`)
-  const notes = conflicts.length === 0 ? [] : [describeLeft(nameConflicts(conflicts))]
+  const notes = conflicts.length === 0 ? [] : [describeLeftOut('undo', nameConflicts(conflicts))]
   return { ...prepared, notes, undoneId: id }
 }
 
@@ -91,12 +91,13 @@ export async function prepareRedo(
     redoneId: id,
     undoneId: redone.undoneId ?? undefined,
     dueAt: at ?? (isAhead && redone.dueAt !== null ? redone.dueAt : undefined),
-    notes: exceptChanged && names !== '' ? [describeLeft(names)] : [],
-    warnings: exceptChanged || names === '' ? [] : [`It overwrites the later changes of others: ${names}.`],
+    notes: exceptChanged && names !== '' ? [describeLeftOut('redo', names)] : [],
+    warnings: exceptChanged || names === '' ? [] : [`The redo overwrites later changes by others: ${names}.`],
   }
 }
 
-const describeLeft = (names: string) => `Each plan with a later change stays as it is, with all its fields: ${names}.`
+const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
+  `The ${verb} leaves out the plans that were changed later: ${names}.`
 
 /**
  * Ends a publication that was made again. The schedule or others may be ahead: when they published it, the new one is cancelled.

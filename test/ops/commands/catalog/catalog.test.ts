@@ -285,7 +285,7 @@ test('an undo takes back the plans that it names, or those that were not changed
   await importPlans(before.map((plan) => ({ ...plan, tenor: 'New' })))
   await ops('plan set cash tenor=Newer')
   const { stderr } = await ops('catalog undo 2 --plan cash --plan 2 --plan plan-2 --except-changed')
-  expect(stderr).toContain('Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n')
+  expect(stderr).toContain('Note: The undo leaves out the plans that were changed later: tenor of cash.\n')
   const plans: CatalogPlan[] = await exportPlans()
   expect(plans.map(({ tenor }) => tenor)).toEqual(['Newer', before[1]?.tenor, 'New'])
 })
@@ -356,7 +356,7 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
   await scheduleTenors()
   await ops('plan set cash tenor=Fixed')
   expect((await ops('catalog redo 2 --except-changed')).stderr).toBe(
-    'Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n',
+    'Note: The redo leaves out the plans that were changed later: tenor of cash.\n',
   )
   expect(await readPending()).toMatchObject([{ id: 4, planCount: 2, dueAt }])
   const later = '2036-01-01T00:00:00Z'
@@ -375,14 +375,14 @@ test.each([
     1,
     'tenor=Fixed',
     'cancelled',
-    'Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n',
+    'Note: The redo leaves out the plans that were changed later: tenor of cash.\n',
   ],
   [
     'conflicts',
     2,
     'tenor=Fixed',
     'cancelled',
-    'Note: Each plan with a later change stays as it is, with all its fields: tenor of cash.\n',
+    'Note: The redo leaves out the plans that were changed later: tenor of cash.\n',
   ],
 ])(
   'a publication that %s while it is made again has its effect once: before change %i',

@@ -154,7 +154,7 @@ describe('returns and their date', () => {
         after: { ...before, ...edit, ...('hint' in edit ? {} : { performance1: 13.5 + index / 10 }) },
       }
     })
-    const doubts = [`New returns, but the earlier performanceDate: ${names}.`]
+    const doubts = [`These plans get new returns and keep their earlier performanceDate: ${names}.`]
     expect(find({ changes })).toEqual(names === undefined ? [] : doubts)
     expect(find({ changes, isUndo: true })).toEqual([])
   })

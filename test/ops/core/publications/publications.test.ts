@@ -194,7 +194,7 @@ describe('a change that a pending publication will conflict with', () => {
     const { id } = await close('cash', store, nextMinute())
     const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
     expect(await readWarnings('cash', paused)).toEqual([
-      `The pending publication ${id} by ${amina.actor} also changes nonInvestableNote of cash. Whichever is published second will fail, and none of its plans will change (1 in publication ${id}, 1 here).`,
+      `The pending publication ${id} by ${amina.actor} also changes nonInvestableNote of cash. Whichever is published second will fail, and none of its plans will change (plans: 1 in publication ${id}, 1 here).`,
     ])
     expect(await readWarnings('cash', paused, id)).toEqual([])
     expect(await readWarnings('cash', { hint: 'New' })).toEqual([])
@@ -231,7 +231,9 @@ describe('a change that a pending publication will conflict with', () => {
     const category = { ...cash.category, id: 701, name: 'Cash', displayName: 'Cash', tagLine: 'Save.' }
     const renamed = await schedule([cash, gold].map((plan) => ({ ...plan, category })))
     expect(await readWarnings('silver', { category: cash.category })).toEqual([
-      expect.stringMatching(`publication ${renamed?.id} by .* none of its plans will change \\(2 in publication`),
+      expect.stringMatching(
+        `publication ${renamed?.id} by .* none of its plans will change \\(plans: 2 in publication`,
+      ),
     ])
     expect(await readWarnings('silver', { category: { ...category, id: 702 } })).toEqual([])
     const added = await schedule([makePlan({ id: 4, identifier: 'new', category: null })])
