@@ -165,13 +165,12 @@ const selectClaims = (document: SQLWrapper) => sql`(
  */
 export function isInScope(
   publicationIds: readonly number[],
-  scope: 'all' | 'contested' | 'none',
+  scope: 'all' | 'contested',
   planIds: readonly number[],
 ): SQL | undefined {
   const isOwn = inArray(publications.id, listOf(publicationIds))
   if (scope === 'all') return isOwn
   const isNamed = inArray(own.planId, listOf(planIds))
-  if (scope === 'none') return and(isOwn, isNamed)
   const isOfOther = sql`exists (
     select 1 from ${planVersions} as ${otherOwn}
     join ${publications} as ${otherPublication} on ${isCounted(otherOwn, otherPublication)}

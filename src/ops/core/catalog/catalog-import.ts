@@ -12,7 +12,7 @@ import type { Store } from '../../store/store.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import { formatConflict, mergeCatalog, type MergeConflict, type MergedChange } from '../differences/catalog-merge.ts'
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
-import { findLaterChanges, type LaterChanges } from '../publications/later-changes.ts'
+import { findLaterChanges, type LaterChange } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import type { PlanChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
@@ -139,12 +139,12 @@ function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
   return plans.map((plan) => ({ ...known.get(plan.id), ...plan }))
 }
 
-function makeConflictError(conflicts: readonly MergeConflict[], later: LaterChanges): UserError {
+function makeConflictError(conflicts: readonly MergeConflict[], later: readonly LaterChange[]): UserError {
   const others = conflicts.length - maxConflicts
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),
-    ...later.sentences.slice(0, maxConflicts),
+    ...later.slice(0, maxConflicts).map(({ sentence }) => sentence),
     ...(conflicts.some(({ unchangedIn }) => unchangedIn)
       ? ['A return and its performanceDate count as one field.']
       : []),

@@ -6,8 +6,7 @@ import { UserError } from '../../shared/user-error.ts'
 /** More defects of the same kind become one line. */
 const maxLines = 10
 
-/** @param ways lines that name ways out. */
-export function makeDefectError(defects: readonly Defect[], ...ways: string[]): UserError {
+export function makeDefectError(defects: readonly Defect[]): UserError {
   const groups = Map.groupBy(defects, kindOf)
   const lines = defects.flatMap((defect) => {
     const group = groups.get(kindOf(defect)) ?? []
@@ -15,7 +14,7 @@ export function makeDefectError(defects: readonly Defect[], ...ways: string[]): 
     const others = (group.length - 1).toLocaleString('en')
     return group[0] === defect ? `${describeDefect(defect)} ${others} more like this.` : []
   })
-  return new UserError([...new Set(lines), ...ways])
+  return new UserError([...new Set(lines)])
 }
 
 function kindOf({ place, expected, found, isOfColumn = false }: Defect): string {

@@ -1,4 +1,5 @@
-// What pending publications will do: scheduled ones one after the other, and each one that waits for approval by itself.
+// Foresees what pending publications will do, by publishing them in memory: the scheduled ones one after the other, and each that waits
+// for approval as if it were published now.
 import { createFit, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
@@ -6,31 +7,33 @@ import type { PlanChange, PublicationRow } from '../../../db/publication-queries
 import { isInScope, readCompared, selectRestored, selectSharing } from '../../../db/rebase.ts'
 import { createConflictFinder } from './later-changes.ts'
 
-/** By ID; null for a plan that does not exist. */
+/** Plans by their IDs; null for a plan that does not exist. */
 type Plans = ReadonlyMap<number, CatalogPlan | null>
 
-/** Pending publications with what they change, and these plans as they are now. */
+/** Pending publications, and the parts of the catalog that decide whether they can be published. */
 export interface Pending {
   /** In the order in which they will be published. */
   rows: readonly PublicationRow[]
-  /** By the ID of the publication. */
+  /** The changes of each publication, by its ID. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
+  /** The plans that the publications change, as they are now. */
   plans: Plans
-  /** Other plans, with which these must agree. */
+  /** Other plans of the catalog with an identifier, or the ID of an object, that a change gives to a plan: both must agree. */
   sharing: readonly CatalogPlan[]
-  /** The publications that were computed from a catalog that the database does not have. */
+  /** The IDs of publications that were made from a newer catalog than the database has, because an older database was restored. */
   restored: ReadonlySet<number>
   /** The revision of the catalog. */
   revision: number
 }
 
-/** Which plans of the publications are read: all, those that can cause a conflict, or only those of `first`. */
 export interface PendingScope {
-  plans: 'all' | 'contested' | 'none'
-  /** A change that is published before the publications, or a plan that somebody asks for. */
+  /** Which plans of the publications are read: all, or only `contested` ones, which can keep a publication from being published. */
+  plans: 'all' | 'contested'
+  /** A change that will be published before the publications. Its plans are read in any case. */
   first?: readonly PlanChange[]
 }
 
+/** Reads pending publications for `foresee`. @param rows in any order. */
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
@@ -50,32 +53,28 @@ export async function readPending(
   }
   const claims = [...changesById.values(), first].flat().flatMap(({ before, after }) => listNewClaims(before, after))
   const sharing = await selectSharing(db, claims, [...plans.keys()])
-  return {
-    rows: ordered,
-    changesById,
-    plans,
-    sharing,
-    restored: new Set(restored),
-    revision,
-  }
+  return { rows: ordered, changesById, plans, sharing, restored: new Set(restored), revision }
 }
 
-/** What a publication will do. */
+/** What will become of a pending publication. */
 export interface Foreseen {
-  /** Why it can't be published. */
+  /** Why it can't be published; undefined when it can. */
   misfit: Misfit | undefined
-  /** What it will change, merged with what comes before. */
+  /** What it will change, merged with the changes that are published before it. */
   changes: PlanChange[]
 }
 
 export interface Forecast {
-  /** By the ID of the publication. */
+  /** The future of each publication, by its ID. */
   byId: Map<number, Foreseen>
-  /** The plans of `Pending` after all that is scheduled. */
+  /** The plans of `Pending` after the last scheduled publication. */
   plans: Plans
 }
 
-/** Publishes pending publications in memory. @param first a change that is published before them. */
+/**
+ * Publishes pending publications in memory.
+ * @param first a change that is published before them.
+ */
 export function foresee(pending: Pending, first: readonly PlanChange[] = []): Forecast {
   const plans = new Map(pending.plans)
   for (const { planId, after } of first) plans.set(planId, after)
@@ -85,8 +84,8 @@ export function foresee(pending: Pending, first: readonly PlanChange[] = []): Fo
   const earlier = new Map<number, readonly PlanChange[]>()
   for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
     const { misfit, changes } = compare(pending, row, plans)
-    const isDueToEarlier = misfit !== undefined && compare(pending, row, pending.plans).misfit === undefined
-    byId.set(row.id, { misfit: isDueToEarlier ? nameEarlier(misfit, earlier) : misfit, changes })
+    const isCausedByEarlier = misfit !== undefined && compare(pending, row, pending.plans).misfit === undefined
+    byId.set(row.id, { misfit: isCausedByEarlier ? nameEarlier(misfit, earlier) : misfit, changes })
     if (misfit !== undefined) continue
     for (const { planId, after } of changes) plans.set(planId, after)
     earlier.set(row.id, changes)
@@ -94,6 +93,7 @@ export function foresee(pending: Pending, first: readonly PlanChange[] = []): Fo
   return { byId, plans }
 }
 
+/** Compares one publication with a catalog. @param plans the plans of `Pending` in that catalog. */
 function compare({ changesById, sharing, restored }: Pending, { id }: PublicationRow, plans: Plans): Foreseen {
   const own = new Map((changesById.get(id) ?? []).map((change) => [change.planId, change]))
   const fit = createFit<CatalogPlan>()
@@ -106,10 +106,10 @@ function compare({ changesById, sharing, restored }: Pending, { id }: Publicatio
   return { misfit: restored.has(id) ? { kind: 'restored' } : fit.findMisfit(), changes }
 }
 
-/** Names the publications that change the fields of a conflict before. */
+/** Adds to a conflict which earlier publications cause it. @param earlier the changes of these publications, by their IDs. */
 function nameEarlier(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
   if (misfit.kind !== 'changed_fields') return misfit
-  const listTouched = createConflictFinder(misfit.conflicts)
-  const by = [...earlier].filter(([, changes]) => changes.some((change) => listTouched(change).length > 0))
+  const listChanged = createConflictFinder(misfit.conflicts)
+  const by = [...earlier].filter(([, changes]) => changes.some((change) => listChanged(change).length > 0))
   return { ...misfit, by: by.map(([id]) => id) }
 }

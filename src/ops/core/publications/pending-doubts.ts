@@ -1,4 +1,4 @@
-// What an operator must know of pending publications before a change.
+// Doubts about a change because of pending publications: one that would conflict with it, or that will change the same fields later.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
@@ -7,40 +7,35 @@ import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectPublications, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
 import { describeDue } from '../../shared/time-arguments.ts'
-import { comparePlans, partOf } from '../differences/plan-paths.ts'
+import { comparePlans } from '../differences/plan-paths.ts'
 import { foresee, readPending } from './forecast.ts'
 
-/** @param ownId of the change, if it is pending itself, or of the publication that it makes again. */
+/**
+ * Finds the pending publications that a change would conflict with, or that will replace its values.
+ * @param ownId the ID of the change, if it is a pending publication itself, or of the publication that it makes again.
+ * @returns a sentence for each.
+ */
 export async function findPendingDoubts(
   db: OperatorDatabase,
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  // Otherwise, it does not concern what pending publications make of other plans.
-  const isShared = changes.some(changesShared)
-  const planIds = isShared ? undefined : changes.map(({ planId }) => planId)
-  const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
-  if (rows.length === 0) return []
-  const pending = await readPending(db, rows, { plans: isShared ? 'contested' : 'none', first: changes })
+  const rows = (await selectPublications(db, { states: pendingStates })).filter(({ id }) => id !== ownId)
+  const pending = await readPending(db, rows, { plans: 'contested', first: changes })
   const [without, after] = [foresee(pending), foresee(pending, changes)]
   return pending.rows.flatMap((row) => {
     const next = after.byId.get(row.id)
-    const isKnown = without.byId.get(row.id)?.misfit !== undefined
+    if (next === undefined) return []
+    if (next.misfit === undefined) {
+      return describeEffect(row, { changes, others: pending.changesById.get(row.id) ?? [], merged: next.changes })
+    }
     // The log shows a publication that conflicts already.
-    if (next === undefined || (next.misfit !== undefined && isKnown)) return []
-    if (next.misfit !== undefined) return describeConflict(row, next.misfit, changes)
-    return describeEffect(row, { changes, others: pending.changesById.get(row.id) ?? [], merged: next.changes })
+    const conflictsAlready = without.byId.get(row.id)?.misfit !== undefined
+    return conflictsAlready ? [] : describeConflict(row, next.misfit, changes)
   })
 }
 
-/** Whether it changes an identifier, or an object that plans share: all plans must agree on them. */
-function changesShared({ before, after }: PlanChange): boolean {
-  return (
-    after !== null &&
-    [...comparePlans(before, after).keys()].some((path) => path === 'identifier' || partOf(path) !== path)
-  )
-}
-
+/** Says that a pending publication and a change can't both be published. @param misfit why. */
 function describeConflict(
   { id, actor, planCount }: PublicationRow,
   misfit: Misfit,
@@ -57,14 +52,15 @@ function describeConflict(
 }
 
 interface Effect {
+  /** The change that an operator is about to make. */
   changes: readonly PlanChange[]
   /** What the pending publication changes. */
   others: readonly PlanChange[]
-  /** What it will change after this change. */
+  /** What the pending publication will change, once `changes` are published. */
   merged: readonly PlanChange[]
 }
 
-/** Says which values a pending publication will give to the fields of this change, also the same values. */
+/** Says which values a pending publication will later give to the fields of `changes`: a sentence, or none. Also if the values are the same. */
 function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others, merged }: Effect): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
   const mergedById = new Map(merged.map(({ planId, after }) => [planId, after]))
@@ -74,14 +70,15 @@ function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others,
     const name = (other.after ?? other.before)?.identifier
     if (!other.before || !other.after) return `${other.before ? 'remove' : 'add'} ${name}`
     const after = mergedById.get(other.planId) ?? {}
-    const [ours, theirs] = [listFields(own), listFields(other)]
-    return [...theirs]
-      .filter((field) => ours.has(field) && !mergeRules[field]?.compute)
+    const ownFields = listFields(own)
+    return [...listFields(other)]
+      .filter((field) => ownFields.has(field) && !mergeRules[field]?.compute)
       .map((field) => `set ${field} of ${name} to ${abbreviate(Reflect.get(after, field))}`)
   })
   return effects.length === 0 ? [] : [`Publication ${id} by ${actor} will ${nameSome(effects)}, ${describeDue(dueAt)}.`]
 }
 
+/** Lists the fields that a change of a plan sets: `category` also for `category.name`. */
 function listFields({ before, after }: PlanChange): Set<string> {
   return new Set([...comparePlans(before, after).keys()].map((path) => path.replace(/\..*/, '')))
 }

@@ -1,11 +1,10 @@
-// A change of the catalog that an operator reads before it is published.
-import { createFit, type Contradiction } from '../../../catalog/fit.ts'
+// Proposals: a change of the catalog with everything that an operator must know before it is published.
+import { createFit } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { readUnchanged, selectNamesakes, selectPlansById, selectSizeWithout } from '../../../db/catalog-queries.ts'
-import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectPublication, type PlanChange } from '../../../db/publication-queries.ts'
+import type { PlanChange } from '../../../db/publication-queries.ts'
 import { selectSharing } from '../../../db/rebase.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
@@ -17,37 +16,37 @@ import { makeDefectError } from '../differences/defects.ts'
 import { listDisagreements } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { findDoubts, listNamed, type Doubts } from '../plan-rules/plausibility.ts'
-import { findLaterChanges } from './later-changes.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
 
-/** A change that was computed from the catalog at a revision. */
 export interface CatalogChange {
+  /** The revision of the catalog from which the change was computed. */
   baseRevision: number
   changes: readonly PlanChange[]
 }
 
 export interface PreparedChange extends CatalogChange {
   notes?: readonly string[]
-  /** Doubts about the whole change, such as the work of others that it takes back. */
+  /** Doubts about the whole change, such as that it takes back the work of others. */
   warnings?: readonly string[]
-  /** The publication that it takes back, or makes again. */
+  /** The ID of the publication that it takes back. */
   undoneId?: number | null | undefined
+  /** The ID of the publication that it makes again. */
   redoneId?: number | undefined
-  /** Unix seconds: publish it then. Now by default. */
+  /** When to publish it, in Unix seconds; now by default. */
   dueAt?: number | undefined
-  /** Whether the operator named the fields that change, as no file does. */
+  /** Whether the operator typed the fields that change, as for `plan set`. A file may change fields by mistake. */
   isNamed?: boolean | undefined
 }
 
-/** A change that fits the catalog, with everything that its author confirms. */
+/** A change that fits the catalog, with all doubts that its author has to confirm. */
 export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lists'> {
   notes: readonly string[]
   warnings: readonly string[]
 }
 
 /**
- * Finds out what an operator must know before a change is published.
- * @throws UserError when it does not fit the catalog, a list would be too large, or its time is not in the future.
+ * Checks a change, and finds the doubts about it, before it is published.
+ * @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future.
  */
 export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, isNamed } = prepared
@@ -57,17 +56,22 @@ export async function propose(store: Store, prepared: PreparedChange): Promise<P
   return { ...prepared, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
 }
 
+interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'isNamed'> {
+  /** Of the publication, if it is pending, or of the publication that it makes again. Undefined for a new one. */
+  id: number | undefined
+  /** Unix seconds; null to publish it now. */
+  dueAt: number | null
+}
+
 const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
-/** Lists the doubts about the changes of a publication that is pending, or that is made again: it has an ID. */
+/**
+ * Lists the doubts about the changes of a publication.
+ * @param changes what it changes, merged with the catalog.
+ */
 export async function listDoubts(
   { db }: Store,
-  {
-    id,
-    dueAt,
-    undoneId,
-    isNamed,
-  }: Pick<PreparedChange, 'undoneId' | 'isNamed'> & { id: number | undefined; dueAt: number | null },
+  { id, dueAt, undoneId, isNamed }: DoubtedPublication,
   changes: readonly PlanChange[],
 ): Promise<Doubts> {
   const pending = await findPendingDoubts(db, changes, id)
@@ -80,14 +84,13 @@ export async function listDoubts(
   return { ...doubts, warnings: [...pending, ...doubts.warnings] }
 }
 
-/** @throws UserError when a change does not fit the catalog that it was computed from, or its time is not in the future. */
-export async function checkChange(store: Store, { changes, dueAt, ...prepared }: PreparedChange): Promise<void> {
+/** @throws UserError when the changed plans would contradict each other or other plans, or the time is not in the future. */
+export async function checkChange(store: Store, { changes, dueAt }: PreparedChange): Promise<void> {
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   const fit = createFit<CatalogPlan>()
   for (const { before, after } of changes) fit.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
-  const sharing = await selectSharing(store.db, fit.listNewClaims(), planIds)
-  fit.addOthers(sharing)
+  fit.addOthers(await selectSharing(store.db, fit.listNewClaims(), planIds))
   const misfit = fit.findMisfit()
   if (misfit === undefined) return
   const contradictions = 'contradictions' in misfit ? misfit.contradictions : []
@@ -99,26 +102,7 @@ export async function checkChange(store: Store, { changes, dueAt, ...prepared }:
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
-  const ways = await describeInTheWay(store.db, sharing, contradictions, prepared)
-  throw makeDefectError(listDisagreements(contradictions), ...ways)
-}
-
-/** Says who has changed the plans that an undo or a redo contradicts. */
-async function describeInTheWay(
-  db: OperatorDatabase,
-  sharing: readonly CatalogPlan[],
-  contradictions: readonly Contradiction[],
-  { undoneId, redoneId }: Omit<PreparedChange, 'changes'>,
-): Promise<string[]> {
-  const id = undoneId ?? redoneId
-  if (id === undefined) return []
-  const subject = await selectPublication(db, id)
-  const conflicts = contradictions.map(({ otherPlan, field }) => ({ identifier: otherPlan, field }))
-  const planIds = sharing.map((plan) => plan.id)
-  const after = subject?.revision ?? subject?.baseRevision
-  const { sentences } = await findLaterChanges(db, conflicts, planIds, after)
-  const way = 'Undo that or change these plans first, or import a file in which all plans agree.'
-  return sentences.length === 0 ? [] : [...sentences, way]
+  throw makeDefectError(listDisagreements(contradictions))
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
@@ -131,8 +115,9 @@ async function checkFuture(store: Store, dueAt: number): Promise<void> {
 
 /**
  * Merges changes that were computed from an earlier catalog with the catalog as it is now.
- * @param isSkippingConflicts leaves plans with a conflict as they are.
- * @returns also all conflicts. Where there is one, the change has its own value.
+ * @param wanted the earlier changes. Where others changed the same field to another value, that is a conflict.
+ * @param isSkippingConflicts whether a plan with a conflict stays as it is. Otherwise, the value of `wanted` wins.
+ * @returns the merged changes, and all conflicts.
  */
 export async function mergeWithNow(
   { db }: Store,

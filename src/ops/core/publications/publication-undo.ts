@@ -1,4 +1,5 @@
-// Takes a publication back, or makes a conflicted or pending one again. Both are merged with the current catalog, field by field.
+// Undo takes a publication back. Redo makes a conflicted, cancelled or pending publication again. Both compute a new publication, merged field
+// by field with the catalog as it is now.
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
@@ -19,15 +20,15 @@ import {
 import { UserError } from '../../shared/user-error.ts'
 
 export interface UndoChoice {
-  /** Identifiers or IDs of plans: takes back only their changes. */
+  /** Identifiers or IDs of plans: only these plans are taken back. */
   plans?: readonly string[] | undefined
-  /** Whether plans with a field that was changed later are left as they are, instead of refusing the undo. */
+  /** Whether a plan with a conflict, a field that was changed later, stays as it is. Otherwise a conflict is an error. */
   exceptChanged?: boolean | undefined
 }
 
 /**
- * Computes the publication that takes another one back, and changes nothing. Later changes of other fields stay.
- * @throws UserError that names the fields that were changed later.
+ * Computes the publication that takes publication `id` back, without publishing it. Later changes of other fields stay.
+ * @throws UserError that names later changes of the same fields, and who made them.
  */
 export async function prepareUndo(
   store: Store,
@@ -49,10 +50,10 @@ export async function prepareUndo(
     const choice = (plans ?? []).flatMap((name) => ['--plan', name])
     const undo = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
     throw new UserError([
-      ...later.sentences,
+      ...later.map(({ sentence }) => sentence),
       hasOthers
         ? `To take back the other plans: ${undo(String(id), ...choice, '--except-changed')}`
-        : `To take that back first: ${undo(String(later.ids[0] ?? id))}`,
+        : `To take that back first: ${undo(String(later[0]?.publicationId ?? id))}`,
     ])
   }
   if (prepared.changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back.`)
@@ -61,10 +62,10 @@ export async function prepareUndo(
 }
 
 /**
- * Computes an unpublished publication again from the current catalog. Its values overwrite later changes by others.
- * @param exceptChanged leaves the plans with a field that others changed as they are.
- * @param at Unix seconds: by default its own time, if that is still to come.
- * @throws UserError when it was published, or nothing of it is left to publish.
+ * Computes the publication that makes the unpublished publication `id` again, without publishing it. Its values overwrite later changes by
+ * others, unless `exceptChanged` leaves the plans with such changes as they are.
+ * @param at Unix seconds: the time of the new publication. By default the time of the old one, if that is still to come.
+ * @throws UserError when publication `id` was published, or nothing of it is left to publish.
  */
 export async function prepareRedo(
   store: Store,
@@ -96,12 +97,15 @@ export async function prepareRedo(
   }
 }
 
+/** @param names the fields that were changed later, such as `hint of gold`. */
 const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
   `The ${verb} leaves out the plans that were changed later: ${names}.`
 
 /**
- * Ends a publication that was made again. The schedule or others may be ahead: when they published it, the new one is cancelled.
- * @returns what the operator must know of that.
+ * Cancels the old publication, after `made` made it again. The schedule or an approver may have published the old one just before:
+ * then cancels `made`, if it is still pending.
+ * @param id of the old publication.
+ * @returns a sentence for the operator when the old publication was not cancelled.
  */
 export async function endRedone(
   store: Store,
@@ -113,11 +117,11 @@ export async function endRedone(
   const { state } = await findPublication(store, id)
   if (refusal === undefined || made.state === 'published' || state === 'cancelled') return refusal
   const note = `Publication ${id} was published meanwhile.`
-  const stays = await tryToCancel(store, made.id, { ...attribution, note })
-  return stays ?? `${note} So publication ${made.id} is cancelled.`
+  const newRefusal = await tryToCancel(store, made.id, { ...attribution, note })
+  return newRefusal ?? `${note} So publication ${made.id} is cancelled.`
 }
 
-/** @returns why it can't be cancelled. */
+/** @returns why the publication can't be cancelled; undefined when it is cancelled. */
 async function tryToCancel(store: Store, id: number, attribution: Attribution): Promise<string | undefined> {
   try {
     await cancelPublication(store, id, attribution)

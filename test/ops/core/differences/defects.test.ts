@@ -28,7 +28,7 @@ test.each<[Defect, string]>([
   [defect({ kind: 'command', field: 'name' }), 'name: expected a number; found "abc".'],
   [defect({ kind: 'command' }), 'Expected a number; found "abc".'],
 ])('prints a defect and its place: %#', (found, line) => {
-  expect(makeDefectError([found], 'A way out.')).toEqual(new UserError([line, 'A way out.']))
+  expect(makeDefectError([found])).toEqual(new UserError(line))
 })
 
 test('more than ten defects of the same kind are one line, where the first of them was', () => {
