@@ -12,12 +12,15 @@ export interface ComparedPlan<Plan> {
   current: Plan | null
 }
 
-/** A value that all plans of a catalog with the same field and ID must share, such as the owner of an identifier. */
+/**
+ * A value on which the plans of a catalog must agree: all plans with category 5 have the same `category`, one plan has the identifier `gold`.
+ */
 export interface Claim {
-  /** `identifier`, `members`, or a field with an object that has an ID. */
+  /** A field with an object that has an ID, such as `category`; `identifier`; or `members`, for the names of a plan's fields. */
   field: string
-  /** The identifier, or the ID of the object. */
+  /** The ID of the object, or the identifier. Plans with the same `field` and `id` must have the same `value`. */
   id: unknown
+  /** The object; the ID of the plan that has the identifier; or the names of the fields. */
   value: unknown
 }
 
@@ -45,7 +48,7 @@ export type Misfit =
 export interface Fit<Plan> {
   /** Compares one plan of the change. @returns the plan after it, merged with later changes by others. */
   add: (compared: ComparedPlan<Plan>) => Plan | null
-  /** Lists the claims with which other plans of the catalog must agree. */
+  /** Lists the claims that the change adds or changes: other plans of the catalog must agree with them. */
   listNewClaims: () => Claim[]
   /** Compares other plans of the catalog: the plans that share a claim matter. */
   addOthers: (plans: Iterable<PlainPlan>) => void
@@ -118,7 +121,7 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/** Lists the claims that a plan adds or changes: the values that it must share with other plans, or have alone. */
+/** Lists the claims of a plan that a change of it adds or changes. @param before the plan before the change. @param after null if it is removed. */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
   const known = new Map((before ? listClaims(before) : []).map((claim) => [keyOf(claim), claim.value]))

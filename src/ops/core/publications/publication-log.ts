@@ -1,4 +1,4 @@
-// Reading the record of the catalog.
+// Reads publications: those of the past, and with a forecast those that are pending.
 import { abbreviate } from '../../../abbreviate.ts'
 import { describeMisfit, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -24,18 +24,19 @@ export interface LogFilter {
   since?: number | undefined
   until?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
+  /** Whether to list pending and conflicted publications of any time. */
   isOpenIncluded?: boolean
 }
 
 /** A publication with a forecast. */
 export type ForecastRow = PublicationRow & {
-  /** Why it can't be published now, or at its time. Null unless it is pending. */
+  /** Why a pending publication will not be published. Null when it will, and for publications that are not pending. */
   willConflict: string | null
-  /** The pending publications that cause that. */
+  /** The IDs of the earlier pending publications that cause the conflict. */
   conflictsWith: readonly number[]
 }
 
-/** With what it changes in the plan that the filter names. */
+/** A publication with what it changes in the plan that the filter names; without a plan, nothing. */
 export type LogEntry = ForecastRow & { changes: PlanChange[] }
 
 /**
@@ -55,14 +56,14 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   return forecast.map((row) => Object.assign(row, { changes: changes?.get(row.id) ?? [] }))
 }
 
-/** Tells why pending publications can't be published. */
+/** Adds to pending publications why they can't be published. */
 async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
   const pending = await readPending(db, await listConcerned(db, rows), { plans: 'contested' })
   const { byId } = foresee(pending)
   return rows.map((row) => toForecastRow(row, byId.get(row.id)?.misfit))
 }
 
-/** A scheduled publication depends on all that are scheduled before it. */
+/** Lists the publications that a forecast of `rows` needs: the pending ones, and all scheduled ones if one of `rows` is scheduled. */
 async function listConcerned(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
   const others = pending.some(({ state }) => state === 'scheduled') ? await selectScheduled(db) : []
@@ -78,7 +79,11 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
   return selectPublications(db, { states: ['scheduled'] })
 }
 
-/** Foresees the plans that scheduled publications change until a time. @param plan as it is now: foresees only this one. */
+/**
+ * Foresees the plans that scheduled publications will have changed at a time.
+ * @param untilSeconds that time, in Unix seconds.
+ * @param plan as it is now: only its future is needed. By default, that of all plans.
+ */
 export async function foreseePlans(
   { db }: Store,
   untilSeconds: number,
@@ -91,11 +96,11 @@ export async function foreseePlans(
 
 export interface ReadPublication {
   row: ForecastRow
-  /** Merged with later changes by others, if it is the only pending publication and has no conflict. */
+  /** What the publication changes: merged with later changes by others, if no other publication is pending and it has no conflict. */
   changes: PlanChange[]
-  /** The revision of the catalog that a pending one was compared with. */
+  /** The revision of the catalog that a pending publication was compared with. */
   revision: number
-  /** Who made the publication that this one makes again. */
+  /** The author of the publication that this one makes again. */
   redoneActor: string | undefined
 }
 
@@ -116,7 +121,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   }
 }
 
-/** Lists each field that published publications changed, in their order. */
+/** Lists each field that published publications changed, in the order of `rows`. Publications that are not published are left out. */
 export async function listLoggedChanges({ db }: Store, rows: readonly PublicationRow[]) {
   const published = rows.filter(({ revision }) => revision !== null)
   const rowIds = published.map(({ id }) => id)
@@ -128,7 +133,11 @@ export async function listLoggedChanges({ db }: Store, rows: readonly Publicatio
   )
 }
 
-/** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */
+/**
+ * Reads what a publication changed in one plan.
+ * @param plan the ID of the plan, or an identifier that it ever had.
+ * @throws UserError when the publication did not change the plan.
+ */
 export async function findPlanChange({ db, target }: Store, id: number, plan: string): Promise<PlanChange> {
   const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
   if (change) return change
@@ -138,7 +147,7 @@ export async function findPlanChange({ db, target }: Store, id: number, plan: st
   ])
 }
 
-/** @returns a question with the identifier of the catalog that may be meant. */
+/** @returns such as `Did you mean gold?`, for a mistyped identifier of a plan. */
 export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
   const plans = await selectSummaries(db)
   return suggestName(

@@ -18,25 +18,27 @@ import { openStates, pendingStates } from '../../../db/schema.ts'
 import { stagePublication } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
-import { describeCommand, type Target } from '../../shared/target.ts'
+import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { mergeWithNow, type CatalogChange, type PreparedChange } from './proposal.ts'
 
 export type { PlanChange, PublicationRow }
 
-/** A publication that was made: it is published, or will be. */
+/** A publication that is published, or will be. */
 export type Publication = Pick<PublicationRow, 'id' | 'dueAt'> & { state: 'published' | 'scheduled' | 'waiting' }
 
-const somebodyElse = 'Somebody else changed the catalog at the same time. Try again.'
+const changedMeanwhile = 'Somebody else changed the catalog at the same time. Try again.'
 
-/** `outdated`: others changed its plans meanwhile, and nothing was published. `change` is what it is, merged with that. */
-export type PublishResult = { kind: 'made'; publication: Publication } | { kind: 'outdated'; change: CatalogChange }
+export type PublishResult =
+  | { kind: 'made'; publication: Publication }
+  /** Others changed the same plans meanwhile, and nothing was published. `change` is the proposal, merged with their changes. */
+  | { kind: 'outdated'; change: CatalogChange }
 
 /**
- * Publishes a change, or stages it for later when it has a time or needs approval.
- * @param proposal has a change that fits the catalog at its base.
- * @returns what became of it: the schedule or an approver may be ahead.
+ * Writes a proposal into the database as a new publication, and publishes it now. With a time it is scheduled instead, and where approval is
+ * required it waits for that.
+ * @param proposal a change that fits the catalog at its `baseRevision`.
  * @throws UserError when others changed the same fields meanwhile, or ended the publication.
  */
 export async function publishProposal(
@@ -52,14 +54,16 @@ export async function publishProposal(
   store.db.hear?.('Publishing')
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const made = await leaveStaging(store, { publicationId: id, actor: attribution.actor, note: null }, state, compared)
-    if (made === 'answered') return { kind: 'made', publication: { id, state, dueAt } }
-    if (made === 'found')
-      return { kind: 'made', publication: checkAlive(store.target, await findPublication(store, id)) }
+    const decision = { publicationId: id, actor: attribution.actor, note: null }
+    if (await publishOrRelease(store, decision, state, compared)) {
+      if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
+      // The schedule or another operator may have ended it already.
+      return { kind: 'made', publication: checkNotEnded(store, await findPublication(store, id)) }
+    }
     const next = await compareStaged(store.db, id)
     if (next.kind === 'unavailable') throw makeAbandonedError()
     if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
-    // A publication that waits is merged at its time. Published now, the merged change is not what its author confirmed: it is shown again.
+    // A publication for later is merged at its time. The author of one for now has not confirmed the merged change, and is shown it.
     if (next.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length > 0) throw makeConflictError(describeMisfit({ kind: 'changed_fields', conflicts }))
@@ -67,61 +71,62 @@ export async function publishProposal(
     }
     compared = next
   }
-  throw new UserError(somebodyElse)
+  throw new UserError(changedMeanwhile)
 }
 
-/** Publishes what was staged, or lets it wait. Only the command that staged it does, and staged ones are not selected. */
-function leaveStaging(
+/**
+ * Publishes a staged publication, or makes it `waiting` or `scheduled`. Nobody else does: other commands don't see staged publications.
+ * @returns false when others published since `compared`.
+ */
+function publishOrRelease(
   store: Store,
   decision: Decision,
   state: Publication['state'],
   compared: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
-): Promise<Settled> {
+): Promise<boolean> {
   const { db } = store
   const attempt = async () =>
     state === 'published'
       ? (await publish(db, decision, 'now', compared)) !== undefined
       : releasePublication(db, decision.publicationId, state, compared.comparedRevision)
-  return settle(store, decision.publicationId, attempt, () => true)
+  return changeStateOnce(store, decision.publicationId, attempt, () => true)
 }
 
 function makeConflictError(reason: string): UserError {
   return new UserError(`It can’t be published: ${reason}.`)
 }
 
-/** The schedule deletes what is staged for an hour. */
+/** The schedule deletes publications that have been staged for an hour. */
 function makeAbandonedError(): UserError {
   return new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
 }
 
-/** `found`: the answer was lost, and the row shows that the change was made. Undefined: it was not made. */
-type Settled = 'answered' | 'found' | undefined
-
 /**
- * Changes the state of a publication once, also when an answer is lost.
- * @param attempt returns whether it changed the state: false also for the repetition after a lost answer.
- * @param isDone whether the row shows that the change was made. Others may have changed the state since.
+ * Changes the state of a publication once, also when the answer of the database is lost.
+ * @param attempt returns whether it changed the state. The repetition after a lost answer returns false.
+ * @param isDone returns whether the row of the publication shows the change. Others may have changed the state since.
+ * @returns whether the state was changed.
  */
-async function settle(
+async function changeStateOnce(
   { changes, db }: Store,
   publicationId: number,
   attempt: () => Promise<boolean>,
   isDone: (row: PublicationRow) => boolean,
-): Promise<Settled> {
-  const made = await makeTrackedChange<'answered' | 'found'>(
+): Promise<boolean> {
+  const isMade = await makeTrackedChange(
     changes,
-    async () => ((await attempt()) ? 'answered' : undefined),
+    async () => (await attempt()) || undefined,
     async () => {
       const row = await selectPublication(db, publicationId)
-      return row && isDone(row) ? 'found' : undefined
+      return (row !== undefined && isDone(row)) || undefined
     },
   )
-  if (made !== undefined) await markSupersededVersions(db)
-  return made
+  if (isMade) await markSupersededVersions(db)
+  return isMade ?? false
 }
 
-/** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
-function checkAlive(target: Target, { id, state, dueAt, conflict, decidedBy }: PublicationRow): Publication {
+/** @returns the publication. @throws UserError when it conflicted or was cancelled: it changed no plan. */
+function checkNotEnded({ target }: Store, { id, state, dueAt, conflict, decidedBy }: PublicationRow): Publication {
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   throw new UserError(
@@ -131,7 +136,7 @@ function checkAlive(target: Target, { id, state, dueAt, conflict, decidedBy }: P
   )
 }
 
-/** Whether publications of this environment wait for another operator (`CATALOG_APPROVAL` in wrangler.toml). */
+/** Whether another operator must approve each publication of this environment: `CATALOG_APPROVAL` in wrangler.toml. */
 export function readNeedsApproval({ config }: Store): boolean {
   const { CATALOG_APPROVAL: approval = 'off' } = config
   if (approval === 'required') return true
@@ -147,10 +152,10 @@ export async function findPublication({ db, target }: Store, id: number): Promis
 }
 
 /**
- * Approves a waiting publication. It is published now, merged with later changes by others, or at its time.
- * @param seenRevision the revision of the catalog that the approver saw it merged with.
- * @returns its row; undefined when others changed its plans since the approver saw it, and nothing was approved.
- * @throws UserError when it does not wait, when its author approves it, or when it conflicts.
+ * Approves a waiting publication. It is published at its time, or without a time now, merged with later changes by others.
+ * @param seenRevision the approver saw the publication merged with the catalog at this revision.
+ * @returns the row of the publication. Undefined: others changed its plans after `seenRevision`, and it was not approved.
+ * @throws UserError when the publication does not wait for approval, is by the approver, or conflicts.
  */
 export async function approvePublication(
   store: Store,
@@ -162,19 +167,18 @@ export async function approvePublication(
   await checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
-  // Its time may come meanwhile.
-  const made =
-    (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision, seenRevision))
+  // If the time of the publication comes just now, it is not approved for later, but published.
+  const made = (isLater && (await approveLater(store, decision))) || (await approveNow(store, decision, seenRevision))
   if (made === 'unseen') return undefined
   const row = await findPublication(store, publicationId)
-  if (made === undefined) {
-    throw row.state === 'waiting' ? new UserError(somebodyElse) : makeStateError(store, row, notWaiting)
+  if (!made) {
+    throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
-  checkAlive(store.target, row)
+  checkNotEnded(store, row)
   return row
 }
 
-/** @throws UserError when it does not wait for approval, or is by the same operator. */
+/** @throws UserError when a publication does not wait for approval, or its author is `actor`. */
 export async function checkApprovable(store: Store, row: PublicationRow, actor: string): Promise<void> {
   if (row.state !== 'waiting') throw makeStateError(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
@@ -183,36 +187,40 @@ export async function checkApprovable(store: Store, row: PublicationRow, actor: 
 
 const notWaiting = 'does not wait for approval'
 
-/** An approval stays in the row, whatever happens later. */
+/** Whether a publication was approved. The approval stays in the row, also when the publication ends in another way. */
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
-/** @returns undefined when it was not approved, such as when it is due. */
-function approveLater(store: Store, decision: Decision): Promise<Settled> {
+/** Schedules a waiting publication for its time. @returns false when it was not approved, such as when it is due. */
+function approveLater(store: Store, decision: Decision): Promise<boolean> {
   const attempt = () => approveForLater(store.db, decision)
-  return settle(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
+  return changeStateOnce(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
 }
 
-/** @returns undefined when it was not approved and has no conflict. */
+/**
+ * Publishes a waiting publication, or ends it as conflicted.
+ * @returns false when neither happened. `unseen`: others changed its plans after `seenRevision`.
+ */
 async function approveNow(
   store: Store,
   decision: Decision,
   seenRevision: number | undefined,
-): Promise<Settled | 'unseen'> {
+): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision
   const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
-    if (compared.isMerged && compared.comparedRevision !== (seenRevision ?? compared.comparedRevision)) return 'unseen'
+    const wasSeen = seenRevision === undefined || seenRevision === compared.comparedRevision
+    if (compared.isMerged && !wasSeen) return 'unseen'
     const attempt = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
-    return settle(store, publicationId, attempt, isApprovedBy(actor))
+    return (await changeStateOnce(store, publicationId, attempt, isApprovedBy(actor))) || undefined
   })
   if (outcome.kind === 'published') return outcome.result
-  if (outcome.kind !== 'conflict') return undefined
+  if (outcome.kind !== 'conflict') return false
   const end = () => endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
-  return settle(store, publicationId, end, ({ conflict }) => conflict !== null)
+  return changeStateOnce(store, publicationId, end, ({ conflict }) => conflict !== null)
 }
 
 /**
- * Cancels a publication that is scheduled or waits, or closes the case of one that conflicted.
- * @throws UserError when it is in another state.
+ * Cancels a publication that is scheduled, waits for approval, or conflicted.
+ * @throws UserError when the publication is in another state.
  */
 export async function cancelPublication(
   store: Store,
@@ -225,23 +233,23 @@ export async function cancelPublication(
   const decision = { publicationId, actor, note }
   const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const made = await settle(store, publicationId, cancel, isCancelled)
+  const isMade = await changeStateOnce(store, publicationId, cancel, isCancelled)
   const row = await findPublication(store, publicationId)
-  if (made === undefined) throw makeStateError(store, row, problem)
+  if (!isMade) throw makeStateError(store, row, problem)
   return row
 }
 
-/** Whether it waits for its time or for approval. */
+/** Whether a publication waits for its time or for approval. */
 export function isPending({ state }: Pick<PublicationRow, 'state'>): boolean {
   return pendingStates.some((pending) => pending === state)
 }
 
-/** Whether somebody may still publish it, make it again or cancel it. */
+/** Whether a publication is pending or conflicted: somebody has to publish it, make it again or cancel it. */
 export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
   return openStates.some((open) => open === state)
 }
 
-/** @returns an error that says what the publication is, and which command fits instead. */
+/** @param problem such as `can’t be cancelled`. @returns an error with the state of the publication, and a command for that state. */
 export function makeStateError(
   { target }: Store,
   { id, state, decidedBy }: PublicationRow,
@@ -258,11 +266,11 @@ export function makeStateError(
   return new UserError([`Publication ${id} ${problem}: it is ${state}${by}.`, ...ways])
 }
 
-/** Raises the revision without a change of the catalog, which invalidates every cached plan list. */
+/** Publishes nothing under a new revision of the catalog, which invalidates every cached plan list. */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<PublicationRow> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
-  const at = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }
-  const result = await publishProposal(at, { baseRevision, changes: [] }, attribution)
+  const withoutApproval = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }
+  const result = await publishProposal(withoutApproval, { baseRevision, changes: [] }, attribution)
   if (result.kind === 'outdated') throw new Error('a publication without plans was merged')
   return findPublication(store, result.publication.id)
 }
