@@ -9,41 +9,43 @@ import { findDuplicateNames, findImplausibleValues, type PlanFinding } from './p
 
 const maxAgeDays = 45
 
-/** `problem`: a publication of the plan would be refused, because a rule is newer than the plan. `warning`: the value may be intended. */
-export type CatalogFinding = PlanFinding & { level: 'problem' | 'warning' }
+export type CatalogFinding = PlanFinding & {
+  /** `problem`: the schema got a rule that the plan breaks, so the next publication of the plan is refused. `warning`: may be intended. */
+  level: 'problem' | 'warning'
+}
 
-/** The problems first. */
+/** Lists the problems first. */
 export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
   const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
   const today = formatIsoTime(now).slice(0, 10)
-  const doubts = [
+  const warnings = [
     ...plans.flatMap((plan) => findImplausibleValues(plan, today)),
     ...plans.flatMap((plan) => findOldDate(plan, today)),
     ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),
   ]
   return [
-    ...plans.flatMap(findRefused),
-    ...doubts.map((finding) => Object.assign(finding, { level: 'warning' as const })),
+    ...plans.flatMap(findInvalidValues).map((finding) => Object.assign(finding, { level: 'problem' as const })),
+    ...warnings.map((finding) => Object.assign(finding, { level: 'warning' as const })),
   ]
 }
 
-function findRefused(plan: CatalogPlan): CatalogFinding[] {
+function findInvalidValues(plan: CatalogPlan): PlanFinding[] {
   const { error } = catalogPlanSchema.safeParse(plan)
   return (error?.issues ?? []).map(({ path, message: expected }) => {
     const field = path.join('.')
-    const message = `${field} must be ${expected}.`
-    return { level: 'problem', rule: 'invalid', subject: plan.identifier, field, message }
+    return { rule: 'invalid', subject: plan.identifier, field, message: `${field} must be ${expected}.` }
   })
 }
 
-/** Only time makes a date old: a change to an earlier date is doubted in another way. */
+/** Not a rule for changes: a date gets old without any. */
 function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string): PlanFinding[] {
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
   const message = `performanceDate ${performanceDate} is ${ageDays} days old.`
   return ageDays > maxAgeDays ? [{ rule: 'old', subject: identifier, message }] : []
 }
 
+/** Finds countries with active partners and without a plan. */
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))

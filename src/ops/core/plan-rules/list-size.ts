@@ -1,29 +1,47 @@
-// How large the list of a country may become: the Worker's memory holds lists of up to 24 MB, and KV of up to 25 MiB. A
-// larger one would be cached nowhere, and each request would read all of it from D1.
+// How large the list of a country may become. The Worker's memory holds lists of up to 24 MB, and KV of up to 25 MiB. A larger list would
+// be cached nowhere, and each request would read all of it from D1.
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import type { CatalogSize, ListSize } from '../../../db/catalog-queries.ts'
+import type { ListSize } from '../../../db/catalog-queries.ts'
+import type { PlanChange } from '../../../db/publication-queries.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 const megabyte = 1_000_000
 const maxListBytes = 24 * megabyte
 
+/** By country. */
 export type ListSizes = ReadonlyMap<string, ListSize>
 
-/** @throws UserError with one line for each list that a change makes too large; a list that was too large may become shorter. */
-export function checkListSizes(before: ListSizes, after: ListSizes): void {
+/** The list of each country before and after a change. */
+export interface ListsOfChange {
+  before: ListSizes
+  after: ListSizes
+}
+
+/**
+ * Measures the lists before and after a change.
+ * @param others the lists without the plans that change.
+ * @throws UserError with one line for each list that grows above the limit. A list that was too large before may become shorter.
+ */
+export function measureLists(others: ListSizes, changes: readonly PlanChange[]): ListsOfChange {
+  const measure = (side: 'before' | 'after') => {
+    const plans = changes.flatMap((change) => change[side] ?? [])
+    return addToLists(others, plans)
+  }
+  const [before, after] = [measure('before'), measure('after')]
   const lines = [...after].flatMap(([country, { bytes }]) => {
     if (bytes <= maxListBytes || bytes <= (before.get(country)?.bytes ?? 0)) return []
     const size = (bytes / megabyte).toFixed(1)
     return `The list of ${country} would have ${size} MB. The service can cache at most ${maxListBytes / megabyte} MB.`
   })
   if (lines.length > 0) throw new UserError([...lines, 'Make texts shorter, or show fewer plans there.'])
+  return { before, after }
 }
 
-/** Adds plans to the lists of a catalog. */
-export function addToLists({ lists }: Pick<CatalogSize, 'lists'>, plans: Iterable<CatalogPlan>): ListSizes {
+function addToLists(lists: ListSizes, plans: readonly CatalogPlan[]): ListSizes {
   const encoder = new TextEncoder()
   const sizes = new Map(lists)
   for (const { viewableIn, ...plan } of plans) {
+    // With the comma after the plan.
     const planBytes = encoder.encode(JSON.stringify(plan)).byteLength + 1
     for (const country of viewableIn) {
       const { plans: count, bytes } = sizes.get(country) ?? { plans: 0, bytes: 0 }

@@ -15,7 +15,7 @@ import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../differences/defects.ts'
 import { listDisagreements } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { findDoubts, listNamed, type Doubts } from '../plan-rules/plausibility.ts'
+import { findDoubts, listNewlyNamed, type Doubts } from '../plan-rules/plausibility.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
 
 export interface CatalogChange {
@@ -77,7 +77,7 @@ export async function listDoubts(
   const pending = await findPendingDoubts(db, changes, id)
   const planIds = changes.map(({ planId }) => planId)
   const others = await selectSizeWithout(db, planIds)
-  const names = changes.flatMap(listNamed).flatMap(({ name, coolName }) => [name, coolName])
+  const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectNamesakes(db, names, planIds)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
   const doubts = findDoubts({ others, namesakes, today, changes, isUndo: undoneId != null, isNamed })
