@@ -173,6 +173,19 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
   })
 })
 
+test('a partner whose name and contact change keeps its copy: it lists and signs in while D1 fails, also in a new isolate', async () => {
+  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
+  const credentials = await create()
+  vi.setSystemTime(Date.now() + 62_000)
+  const token = await fetchToken(credentials)
+  expect(await list(token)).toBe('200')
+  await set({ name: 'Acme Pay', contact: 'amina@acme.example' })
+  startNewIsolate()
+  breakD1(d1Down)
+  expect(await list(token)).toBe('200')
+  expect(await signIn(credentials)).toBe('200')
+})
+
 test('a lockdown while the database fails ends access in about three minutes, also in isolates that knew the partner', async () => {
   for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
   const credentials = await create()

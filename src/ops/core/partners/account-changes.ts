@@ -64,6 +64,10 @@ export async function changePartner(
     kind: request.kind,
     change: (found) => makeRequestedChange(store, found, request, attribution),
   })
+  // After the mark, because the database may fail.
+  if (request.kind === 'set' && request.contact !== undefined) {
+    await storeContact(store, before.shortName, request.contact)
+  }
   // If this fails, the schedule deletes them.
   await deleteLeftovers(store.db).catch(() => {})
   return before
@@ -103,7 +107,7 @@ export async function replaceSecrets(
   }
 }
 
-/** @returns the entries of the partner after the change, the newest first. */
+/** @returns the entries of the partner after the change, the newest first; the same entries if it changed nothing that KV's copy has. */
 async function makeRequestedChange(
   store: Store,
   found: RecordedPartner,
@@ -121,8 +125,8 @@ async function makeRequestedChange(
       ? ({ name, country, ...request, kind: request.contact === undefined ? 'set' : 'set-contact' } as const)
       : request
   const made = await insertChange(store, found, row, attribution)
-  if (request.kind === 'set' && request.contact !== undefined) await storeContact(store, shortName, request.contact)
-  return made
+  // KV's copy has neither name nor contact, so it stays.
+  return 'country' in row && row.country === country ? found : made
 }
 
 async function makeSecretChange(

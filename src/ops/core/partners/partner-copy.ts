@@ -29,7 +29,7 @@ export interface CopiedChange<Made extends Recorded> {
   /** The short name or the client ID, as it was typed. */
   name: string
   kind: PartnerEntry['kind']
-  /** @returns the entries after the change (the same entries if nothing changed), and what else the change made. */
+  /** @returns the entries after the change (the same entries if it changed nothing that the copy has), and what else it made. */
   change: (found: RecordedPartner) => Promise<Made>
 }
 
@@ -76,24 +76,23 @@ export async function changeWithCopy<Made extends Recorded>(
   const isLate = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => isLate.resolve(true), patienceMs)
   void attempted.then(() => isLate.resolve(false)).finally(() => clearTimeout(timer))
-  const isMarkedEarly = endsAccess(kind) && (await isLate.promise)
-  if (isMarkedEarly) warn(`${await markNow()} Waiting for the database …`)
+  if (endsAccess(kind) && (await isLate.promise)) warn(`${await markNow()} Waiting for the database …`)
   const ending = await attempted
   switch (ending.kind) {
     case 'made': {
       const { before, made } = ending
       const recorded = { partner: before.partner, entries: made.entries }
-      const isChanged = made.entries.length !== before.entries.length
+      const isCopyOld = made.entries.length !== before.entries.length
       // The secret is not printed yet. An operator who stops the command here has to run it again.
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
       // Also after an early mark: an isolate may have replaced that mark by a copy from before the change.
-      if (isChanged || !(await hasNewestCopy(store, recorded))) {
+      if (isCopyOld || !(await hasNewestCopy(store, recorded))) {
         await markRecorded(store, warn, recorded, kind)
       }
       return { before: before.partner, made }
     }
     case 'refused':
-      if (isMarkedEarly) await takeMarkBack(store, warn, name)
+      if (store.changes.isMarked) await takeMarkBack(store, warn, name)
       throw ending.error
     case 'unanswered': {
       const again = 'When it answers, run the command again.'

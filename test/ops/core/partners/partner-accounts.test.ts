@@ -226,6 +226,7 @@ describe('the cached copy of a partner', () => {
     (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
   beforeEach(async () => {
     warnings.splice(0)
+    store.changes.isMarked = false
     for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
   })
 
@@ -243,6 +244,8 @@ describe('the cached copy of a partner', () => {
     await env.CATALOG_CACHE.put(key, '{}', { metadata: { shortName: 'acme', checkedAtMs, mac: '' } })
     await change('resume')
     await set({ country: 'KE' })
+    // The copy has neither.
+    await set({ name: 'Acme Pay', contact: 'amina@acme.example' })
     expect(await readEntry(clientId)).toMatchObject(ms === 0 ? { checkedAtMs } : { endedAtMs: 0 })
     await change('end-tokens')
     expect((await env.CATALOG_CACHE.getWithMetadata(key)).metadata).not.toMatchObject({ checkedAtMs })
@@ -361,6 +364,36 @@ describe('the cached copy of a partner', () => {
       vi.useRealTimers()
     }
     expect(warnings).toEqual([`${ended} Waiting for the database …`])
+    expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs: 0 })
+  })
+
+  test('is not called marked when a slow database does not know the partner', async () => {
+    const answer = Promise.withResolvers<void>()
+    const slow = interceptD1(env.DB, (call) => answer.promise.then(call))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const failure = suspendOn({ ...store, db: openOperatorDatabase(slow), changes: { outcome: 'unchanged' } }).catch(
+        String,
+      )
+      await vi.advanceTimersByTimeAsync(5000)
+      vi.useRealTimers()
+      await vi.waitFor(() => expect(warnings).toHaveLength(1))
+      answer.resolve()
+      expect(await failure).toContain('There is no partner "acme".')
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(warnings).toEqual([expect.stringContaining('The cache has no entry named "acme".')])
+  })
+
+  test('is marked after a move, although the database fails before the contact is stored', async () => {
+    const { clientId } = await create()
+    await env.CATALOG_CACHE.put(getPartnerKey(clientId), '{}', { metadata: { shortName: 'acme', checkedAtMs: 1 } })
+    const failing = interceptD1(env.DB, (call, { sql }) =>
+      sql.includes('insert into "partner_contacts"') ? Promise.reject(new Error('D1 is down')) : call(),
+    )
+    const on = { ...store, db: openOperatorDatabase(failing) }
+    await expect(set({ country: 'UG', contact: 'amina@acme.example' }, on)).rejects.toThrow('Failed query')
     expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs: 0 })
   })
 
