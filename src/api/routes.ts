@@ -1,10 +1,10 @@
-// The routes of the API. The Worker serves them, the usage dataset names them, and `ops watch` compares their failures with the
-// target.
-export const tokenRoute = '/api/v3/partners/auth'
-export const plansRoute = '/api/v3/partners/:shortName/plans'
+// The paths of the API, as Hono writes them. The Worker serves them, the usage dataset names them as routes, and `ops watch` compares
+// their failures with the target.
+export const tokenPath = '/api/v3/partners/auth'
+export const plansPath = '/api/v3/partners/:shortName/plans'
 
-/** Stands in the dataset where a request has its route. */
+/** The name of the Worker's schedule in the usage dataset, where a request has its route. */
 export const scheduleName = 'schedule'
 
-/** Every route, with the name of its answers. */
-export const answersByRoute: Readonly<Record<string, string>> = { [tokenRoute]: 'Tokens', [plansRoute]: 'Lists' }
+/** By path: how `ops watch` names the answers. */
+export const answersByRoute: Readonly<Record<string, string>> = { [tokenPath]: 'Tokens', [plansPath]: 'Lists' }

@@ -1,7 +1,7 @@
 // Issues and verifies access tokens: HS256 JWTs (RFC 7519).
 import { sign } from 'hono/jwt'
-import { isJsonObject } from '../json.ts'
-import { decodeBase64Url } from './base64.ts'
+import { isJsonObject, parseJson } from '../json.ts'
+import { decodeBase64Url, decodeUtf8 } from './base64.ts'
 import type { SigningKey } from './signing-keys.ts'
 
 const issuer = 'partner-investment-plan-catalog'
@@ -61,7 +61,7 @@ export async function verifyAccessToken(
   nowSeconds: number,
 ): Promise<VerifiedToken> {
   const jws = await verifyJws(token, keys)
-  return jws.kind === 'invalid' ? jws : checkClaims(parseJsonBytes(jws.payload), nowSeconds)
+  return jws.kind === 'invalid' ? jws : checkClaims(parseJson(decodeUtf8(jws.payload)), nowSeconds)
 }
 
 /**
@@ -87,15 +87,6 @@ export async function verifyJws(
   const signed = new TextEncoder().encode(`${header}.${encodedPayload}`)
   const isGenuine = await crypto.subtle.verify('HMAC', key.verifyKey, signature, signed)
   return isGenuine ? { kind: 'verified', payload } : { kind: 'invalid', reason: 'bad_signature' }
-}
-
-/** Returns undefined for bytes that are not JSON in UTF-8. */
-function parseJsonBytes(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
 }
 
 function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {

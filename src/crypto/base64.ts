@@ -1,6 +1,6 @@
-// Base64 and Base64url (RFC 4648 sections 4 and 5). Decoding is strict: it accepts only the canonical encoding.
+// Base64 and Base64url (RFC 4648 sections 4 and 5), and UTF-8. Decoding is strict: it accepts only the canonical encoding.
 
-/** Decodes padded Base64. Returns undefined for any other text, even one that lenient decoders accept. */
+/** Decodes padded Base64. @returns undefined for any other text, even one that lenient decoders accept */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   let binary: string
   try {
@@ -13,7 +13,7 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined 
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))
 }
 
-/** Decodes Base64url without padding. Returns undefined for any other text. */
+/** Decodes Base64url without padding. @returns undefined for any other text */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (/[+/=]/.test(text)) return undefined
   const base64 = text.replaceAll('-', '+').replaceAll('_', '/')
@@ -28,4 +28,13 @@ export function encodeBase64(bytes: Uint8Array): string {
 /** Encodes as Base64url without padding. */
 export function encodeBase64Url(bytes: Uint8Array): string {
   return encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+/** Decodes UTF-8, and keeps a byte order mark. @returns an empty text for bytes that are not UTF-8 */
+export function decodeUtf8(bytes: Uint8Array | undefined): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return ''
+  }
 }

@@ -1,4 +1,4 @@
-// The values that a request carries through the app, and the headers of every answer.
+// The values that the middleware and routes of a request share, and the headers of every answer.
 import type { Context } from 'hono'
 import type { PartnerAccess } from '../db/client-queries.ts'
 import { log, type LogWarning } from './log.ts'
@@ -7,13 +7,13 @@ export interface AppEnv {
   Bindings: Env
   Variables: {
     requestId: string
-    /** Unix milliseconds at which the request arrived. All of its work uses this clock. */
+    /** Unix milliseconds at which the request arrived: the time now for all work of the request. */
     nowMs: number
-    /** Set once the caller is identified, for the log. The token endpoint sets only the short name. */
+    /** For the log, set once the partner is known. The token endpoint sets only the short name. */
     partner?: Pick<PartnerAccess, 'shortName'> & Partial<Pick<PartnerAccess, 'country'>>
-    /** Set when the request is refused, for the log. */
+    /** For the log, set when the request is refused. */
     refusal?: { code: string; reason: string | undefined }
-    /** Set when a plan list is answered, for the log. */
+    /** For the log, set when a plan list is answered. `isOld`: D1 failed, so the list may be outdated. */
     answeredBy?: { tier: string; ageSeconds: number; isOld: boolean }
   }
 }

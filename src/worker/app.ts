@@ -1,7 +1,7 @@
-// The table of contents: middleware, routes, and the answers to everything else.
+// The Worker's table of contents: middleware, endpoints, and the answers to everything else.
 import { routePath } from 'hono/route'
 import { NoSigningKeyError } from '../api/config.ts'
-import { plansRoute, tokenRoute } from '../api/routes.ts'
+import { plansPath, tokenPath } from '../api/routes.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
 import { answerNotFound } from './http/not-found.ts'
@@ -10,24 +10,25 @@ import type { TakeLine } from './http/line-budget.ts'
 import { createRequestLog } from './http/request-log.ts'
 import { requireHttps } from './http/require-https.ts'
 import { describeError } from './log.ts'
-import { createPlansRoute, type PlansDependencies } from './plans/plans-route.ts'
+import { createPlansEndpoint, type PlansDependencies } from './plans/plans-route.ts'
 import { RateLimitError, ratePeriodSeconds } from './rate-limit.ts'
-import { createTokenRoute, type TokenDependencies } from './token/token-route.ts'
+import { createTokenEndpoint, type TokenDependencies } from './token/token-route.ts'
 
 export function createApp(isolate: { takeLine: TakeLine } & TokenDependencies & PlansDependencies) {
   return createRoutes()
     .use(createRequestLog(isolate.takeLine))
     .use(requireHttps)
-    .route(tokenRoute, createTokenRoute(isolate))
-    .route(plansRoute, createPlansRoute(isolate))
+    .route(tokenPath, createTokenEndpoint(isolate))
+    .route(plansPath, createPlansEndpoint(isolate))
     .notFound(answerNotFound)
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)
-      return refusal.toResponse(c, routePath(c, -1) === tokenRoute)
+      return refusal.toResponse(c, routePath(c, -1) === tokenPath)
     })
 }
 
+/** @returns the refusal that answers a request whose route threw `error` */
 function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof RateLimitError) {
@@ -37,6 +38,6 @@ function createRefusal(error: unknown): ApiError {
   if (error instanceof StorageError || error instanceof NoSigningKeyError) {
     return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
   }
-  // A bug, whose stack says where, or a mistake in the configuration.
+  // A bug, or a mistake in the configuration. The stack says where.
   return new ApiError('internal_error', { reason: (error instanceof Error && error.stack) || reason })
 }

@@ -5,7 +5,7 @@
 export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
   const entries = new Map<string, Value>()
   let size = 0
-  /** Already the last entry: most requests read the same entry as the request before. */
+  /** The key of the last entry, which need not be moved: most requests read the same entry as the request before. */
   let newestKey: string | undefined
 
   function remove(key: string): void {

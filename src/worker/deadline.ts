@@ -1,15 +1,17 @@
-// How long the Worker waits for a binding.
+// How long the Worker waits for D1, KV and the rate limiter.
 import { StorageError } from '../db/database.ts'
 
 export const d1DeadlineMs = 5000
-/** For a statement of the schedule: D1 runs one for at most 30 s. */
+/** For each statement of the schedule. D1 itself ends a statement after 30 s. */
 export const scheduleDeadlineMs = 60_000
 export const kvReadDeadlineMs = 2000
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 export const rateLimitDeadlineMs = 1000
 
-/** Settles like `work`, or rejects after `ms` milliseconds. The work goes on: a call to a binding can't be cancelled. */
-export function withDeadline<T>(
+/**
+ * Settles like `work`, or rejects after `ms` milliseconds. The work itself goes on, because a call of a binding can't be cancelled.
+ * @param name of the thing that is waited for, the subject of the error's message
+ */ export function withDeadline<T>(
   work: Promise<T>,
   ms: number,
   name: string,

@@ -7,12 +7,12 @@ import { createLineBudget } from './http/line-budget.ts'
 import { createVerifiedSecrets } from './token/verified-secrets.ts'
 
 const bounds = {
-  /** Hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
+  /** Memory for plan lists: one list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
   maxBytes: 24 * 1024 * 1024,
   maxPartners: 10_000,
   /**
-   * Three lists of 10,000 plans, besides the lists of the cache, which readers may still hold after the cache evicts them: at most
-   * 100 MB in all. An isolate has 128 MB.
+   * Memory for lists that clients are still receiving and that the cache does not hold: three lists of 10,000 plans. With the lists
+   * of the cache, at most 100 MB are in use. An isolate has 128 MB.
    */
   maxStreamedBytes: 52 * 1024 * 1024,
 }

@@ -10,16 +10,16 @@ export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
   console[level](JSON.stringify({ level, ...event }))
 }
 
-/** Never throws: a request does not fail with the dataset. Queries address the columns by number. */
+/** Writes a data point of the usage dataset. Never throws, because a request must not fail with the dataset. */
 export function countInDataset(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
   try {
     dataset?.writeDataPoint(point)
   } catch {
-    // This point is not counted.
+    // The point is lost.
   }
 }
 
-/** Logs a problem that does not fail the request, with the request's ID. */
+/** Logs a problem that does not fail the request. Adds the request's ID. */
 export type LogWarning = (event: LogEvent) => void
 
 /** A thrown value as text, for the log only. */

@@ -1,5 +1,5 @@
-// The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
-// runs may overlap: publishing and ending are one statement each, which has an effect only once.
+// The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml). Two runs may
+// overlap: each publication is published, or ends as conflicted, by one statement, which has an effect only once.
 import { describeMisfit } from '../catalog/fit.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
@@ -10,9 +10,9 @@ import { queryD1, scheduleDeadlineMs } from './deadline.ts'
 import { countInDataset, describeError, log } from './log.ts'
 
 /**
- * Never rejects. What fails is logged, and the run of the next minute tries it again.
+ * Runs the schedule once. Never rejects: it logs a failure, and the run of the next minute tries again.
  * @param version of the Worker, for the log.
- * @param dataset gets a point at the end of each run, so that somebody notices when no run comes.
+ * @param dataset gets a point at the end of each run, by which `ops watch` notices that runs are missing.
  */
 export async function publishDue(
   d1: D1Database,
@@ -23,17 +23,17 @@ export async function publishDue(
   const clean = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
   let result = 'ok'
   try {
-    // Most often, there is nothing to delete. Hashes of ended secrets go even when nothing can be published.
+    // The hashes of ended secrets must go even when nothing can be published.
     await publishInOrder(db, version).finally(clean)
   } catch (error) {
     result = 'failed'
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
-  // No partner has a short name with a slash.
+  // The slash sets it apart from the short name of a partner.
   countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
 }
 
-/** Each statement has a deadline: a merge of many plans takes many. */
+/** Each statement has a deadline of its own, because a merge of many plans takes many statements. */
 function openWithDeadline(d1: D1Database): Database {
   const db = openDatabase(d1)
   const values: Database['values'] = (query) => queryD1(db.values(query), scheduleDeadlineMs)
@@ -44,15 +44,23 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
   const due = await selectDue(db)
   let hasRetry = false
   for (const id of due) {
-    // When an earlier publication failed and will be tried again, a later one does not end as conflicted: it may fit after that.
+    // After a publication that will be tried again, no later one ends as conflicted: it may fit when the earlier one is published.
     const willRetry = await publishOrEnd(db, id, !hasRetry, version)
     hasRetry ||= willRetry
   }
   if (due.length > 0) await markSupersededVersions(db)
 }
 
-/** @returns whether the next run tries it again. */
-async function publishOrEnd(db: Database, id: number, mayEnd: boolean, version: string | undefined): Promise<boolean> {
+/**
+ * Publishes a publication, or ends it with a conflict.
+ * @param mayEnd whether a conflict ends it now.
+ * @returns whether the next run tries it again.
+ */ async function publishOrEnd(
+  db: Database,
+  id: number,
+  mayEnd: boolean,
+  version: string | undefined,
+): Promise<boolean> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
     const outcome = await publishPending(db, decision, 'due', (compared) => publish(db, decision, 'due', compared))

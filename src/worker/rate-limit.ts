@@ -1,25 +1,24 @@
-// Limits sign-ins, by network and by client before a key is derived, and by client when the credentials are known to be right. And
-// limits each client's loads of filtered lists: each reads the whole catalog in D1.
+// Rate limits of sign-ins, and of loads of filtered lists: each load reads the whole catalog in D1.
 import { rateLimitDeadlineMs, withDeadline } from './deadline.ts'
 import { describeError, type LogWarning } from './log.ts'
 
 /** The `period` of AUTH_ADDRESS_RATE_LIMIT and AUTH_RATE_LIMIT in wrangler.toml. */
 export const ratePeriodSeconds = 60
 
-/** A client made too many requests. */
+/** A client or a network made too many requests. */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError'
 }
 
 /**
- * Per network: the only limit that stops random client IDs. And per client, against attacks from many networks: higher, so that
- * one network can't use up a client's limit.
+ * AUTH_ADDRESS_RATE_LIMIT counts by network: the only limit that stops random client IDs. AUTH_RATE_LIMIT counts by client, against
+ * attacks from many networks. It is higher, so that one network can't use up a client's limit.
  */
 export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'>
 
 /**
- * Counts an attempt, whether or not the client exists.
- * @param network see getNetwork
+ * Counts a sign-in with credentials that this isolate has not verified, whether or not the client exists.
+ * @param network see `getNetwork`
  * @throws RateLimitError
  */
 export async function countAttempt(
@@ -34,8 +33,8 @@ export async function countAttempt(
 }
 
 /**
- * Each use of a client ID has a limit of its own: `unknown` for attempts, which strangers can make, too; `known` for a sign-in with
- * credentials that this isolate has verified; `load` for a filtered list that is about to be loaded from D1.
+ * Counts a use of a client ID. Each kind of use has a limit of its own: `unknown` for a sign-in that a stranger may have sent, `known` for a
+ * sign-in with credentials that this isolate has verified, `load` for a filtered list that is loaded from D1.
  * @throws RateLimitError
  */
 export function countUse(
@@ -47,7 +46,7 @@ export function countUse(
   return count(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
 }
 
-/** A limit that is not bound, fails or hangs allows the request and logs `rate_limiter_failed`. */
+/** @throws RateLimitError, unless the limiter is not bound, fails or hangs: then the request goes on, and `rate_limiter_failed` is logged */
 async function count(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
   let isAllowed = true
   try {
@@ -58,25 +57,22 @@ async function count(limits: RateLimits, name: keyof RateLimits, key: string, wa
   if (!isAllowed) throw new RateLimitError()
 }
 
-/** The address that requests have when a Worker of any customer sends them to another zone. */
+/** The address of each request that a Worker of another Cloudflare customer sends. */
 const addressOfWorkers = '2a06:98c0:3600::103'
 
 /**
- * The network of a request counts: an IPv4 address, also in IPv6, or the first 64 bits of an IPv6 address, because one customer has a
- * whole /64 (RFC 6177). Workers share an address, so the zone of the Worker's owner counts.
+ * Names the network that sent a request: its IPv4 address, or the first 64 bits of its IPv6 address, because one customer has a
+ * whole /64 (RFC 6177). All Workers share one address, so a Worker's network is the zone of its owner.
  * @param address the value of CF-Connecting-IP
- * @param worker the value of CF-Worker, which clients can't send
+ * @param worker the zone in CF-Worker, a header that clients can't send
  */
 export function getNetwork(address = 'none', worker?: string): string {
-  // In its canonical form (RFC 5952).
+  // In its canonical form (RFC 5952), undefined for IPv4.
   const ipv6 = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1)
   if (!ipv6) return address
   if (ipv6 === addressOfWorkers) return worker ? `worker:${worker}` : ipv6
-  // RFC 4291 section 2.5.5.2, RFC 6052.
-  if (/^(?:::ffff:|64:ff9b::)/.test(ipv6)) return ipv6
-  const [head = '', tail] = ipv6.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail ? tail.split(':') : []
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - left.length - right.length }, () => '0')
-  return [...left, ...zeros, ...right].slice(0, 4).join(':')
+  const groups = ipv6.split(':').filter((group) => group !== '')
+  // `::` stands for the groups of zeros that are missing.
+  const whole = ipv6.replace('::', `:${'0:'.repeat(8 - groups.length)}`).replace(/^:/, '')
+  return whole.split(':').slice(0, 4).join(':')
 }

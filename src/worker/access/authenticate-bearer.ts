@@ -1,4 +1,4 @@
-// Checks the access token (RFC 6750), and that its partner exists and is active.
+// Checks an access token (RFC 6750), and that its partner exists and is active.
 import type { AccessTokenClaims, TokenDefect } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -6,7 +6,7 @@ import { ApiError } from '../http/api-error.ts'
 import { cutScheme } from '../http/authorization-header.ts'
 import type { VerifyToken } from './verified-tokens.ts'
 
-/** @throws ApiError with a 401 unless the Authorization header holds a valid token */
+/** Reads and verifies the token in an Authorization header. @throws ApiError with a 401 unless it holds a valid token */
 export async function authenticateBearer(
   authorization: string | undefined,
   verifyToken: VerifyToken,
@@ -22,20 +22,20 @@ export async function authenticateBearer(
     : createChallenge('invalid_token', verified.reason)
 }
 
-/** @throws ApiError with a 401 unless the token's partner exists under the same short name */
+/** @returns the partner. @throws ApiError with a 401 unless the partner exists, and has the short name that the token names */
 export function requirePartner(partner: PartnerAccess | undefined, { partner: shortName }: AccessTokenClaims) {
   if (partner?.shortName !== shortName) throw createChallenge('invalid_token', 'unknown_partner')
   return partner
 }
 
-/** @throws ApiError with a 401 if the partner is suspended, or its earlier tokens were ended */
+/** @throws ApiError with a 401 if the partner is suspended, or if an operator ended all tokens of the time when this one was issued */
 export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, { iat }: AccessTokenClaims): void {
   if (isSuspended) throw createChallenge('invalid_token', 'suspended_partner')
   if (iat < (tokensValidFrom ?? 0)) throw createChallenge('invalid_token', 'ended_token')
 }
 
 /**
- * RFC 6750 section 3.1: the challenge names an error only if the request had a token.
+ * Makes a 401 with its WWW-Authenticate header. The header names an error only if the request had a token (RFC 6750 section 3.1).
  * @param reason for the log only
  */
 function createChallenge(

@@ -1,5 +1,5 @@
-// Remembers the tokens that this isolate has verified: a partner's server sends the same token for an hour. Only its times
-// are checked again.
+// Remembers the tokens that this isolate has verified: a partner's server sends the same token for an hour. Only the times in the
+// token are checked again.
 import { createBoundedMap } from '../bounded-map.ts'
 import { checkTimes, verifyAccessToken, type AccessTokenClaims, type VerifiedToken } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
@@ -7,7 +7,7 @@ import type { SigningKey } from '../../crypto/signing-keys.ts'
 export type VerifyToken = (token: string, keys: readonly SigningKey[], nowSeconds: number) => Promise<VerifiedToken>
 
 export function createVerifiedTokens({ maxTokens }: { maxTokens: number }): VerifyToken {
-  /** By the set of keys that verified them, so that a new set of keys verifies every token again. */
+  /** The claims of tokens, by the set of keys that verified the tokens: a new set of keys verifies each token again. */
   const claimsByKeys = new WeakMap<readonly SigningKey[], ReturnType<typeof createBoundedMap<AccessTokenClaims>>>()
 
   return async (token, keys, nowSeconds) => {

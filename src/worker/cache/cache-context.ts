@@ -1,4 +1,4 @@
-// The cache gets this from a request: its bindings, its clock, and D1 in sessions. Their queries throw StorageError.
+// What the cache needs of a request: its bindings, its clock, and D1 in sessions, whose queries throw StorageError.
 import type { Context } from 'hono'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Seal } from '../../crypto/seal.ts'
@@ -16,10 +16,10 @@ export interface CacheContext {
   kv: Pick<KVNamespace, 'getWithMetadata' | 'put'>
   /** Unix milliseconds at which the request arrived. */
   nowMs: number
-  /** Keeps work alive after the response, like `ctx.waitUntil`. */
+  /** `ctx.waitUntil` of the Worker: keeps work alive after the response. */
   waitUntil: (work: Promise<unknown>) => void
   warn: LogWarning
-  /** Counts a filtered list that is about to be loaded from D1. @throws RateLimitError if the client loads too many */
+  /** Counts a filtered list before it is loaded from D1. @throws RateLimitError if the client loads too many */
   countLoad: () => Promise<void>
   /** Seals the copies of partners. */
   seal: Seal
@@ -43,8 +43,8 @@ export function createCacheContext(
 }
 
 /**
- * For one request. `nearest` may be a replica that lags behind by seconds. All its queries share a session, in which each answer is at
- * least as new as the last: a list that is loaded after its check is not older than the check. `primary` never lags.
+ * Opens the sessions of one request. `nearest` may be a replica that lags behind by seconds. Its queries share one session, in which an
+ * answer is never older than the one before: a list that is loaded after its check is at least as new. `primary` never lags.
  */
 export function createOpenSession(d1: D1Database) {
   let nearest: CatalogSession | undefined
@@ -57,7 +57,7 @@ export function createOpenSession(d1: D1Database) {
 function createSession(session: D1DatabaseSession) {
   return {
     checkPartner: (clientId: string) => queryD1(selectPartnerCheck(session, clientId)),
-    /** The list's JSON, and the revision that it belongs to, read at the same moment. */
+    /** Reads the plans of a list and the revision of the catalog at the same moment. `body` is the JSON of the response. */
     loadList: async (country: string, filter: PlanFilter) => {
       const { documents, revision } = await queryD1(selectPlanList(session, country, filter))
       return { body: await joinDocuments(documents), isEmpty: documents.length === 0, revision }
@@ -66,8 +66,8 @@ function createSession(session: D1DatabaseSession) {
 }
 
 /**
- * Equals JSON.stringify of the response, byte for byte: JSON.stringify made each document. Blob joins the bytes, because the text of
- * a large list would take several times their memory.
+ * Joins plans, each in JSON, to the body of the response. It equals JSON.stringify of the response. Blob joins bytes: the text of a
+ * large list would need several times the memory.
  */
 async function joinDocuments(documents: readonly string[]): Promise<Uint8Array> {
   const start = `{"message":"Plans fetched successfully","data":{"total":${documents.length},"plans":[`

@@ -1,5 +1,5 @@
-// Serves partners and plan lists from the isolate's memory, KV and D1, and keeps them fresh by revision. README.md in this
-// folder explains the policy, with the table that openCatalog follows from top to bottom.
+// Finds partners and plan lists in the isolate's memory, in KV or in D1, and keeps memory and KV fresh. README.md in this folder
+// explains the rules: `openCatalog` follows its first table from top to bottom.
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -14,47 +14,50 @@ import { createPlanLists, nameList, type EarlyList, type ListAnswer } from './pl
 
 export interface CatalogRequest {
   clientId: string
-  /** The country of the token, only a hint for the early load: the partner's country decides. */
+  /** The country in the token. Only the early load uses it: the partner's country decides which list is answered. */
   countryHint: string | undefined
-  /** Undefined if the filters are unreadable: then there is nothing to load. */
+  /** Undefined if the filters are unreadable: then no list is loaded. */
   filter: PlanFilter | undefined
 }
 
 export interface CatalogEntry {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** @throws StorageError when D1 does not answer and there is no usable copy */
+  /** @throws StorageError when D1 does not answer and there is no usable copy of the list */
   readList: (country: string, filter: PlanFilter) => Promise<ListAnswer>
 }
 
 type CatalogCache = ReturnType<typeof createCatalogCache>
 export type OpenCatalog = CatalogCache['openCatalog']
-export type OpenSignIn = CatalogCache['openSignIn']
+export type DecideSignIn = CatalogCache['decideSignIn']
 
-/** A client that wants to sign in, as D1 or a copy knows it. */
-export interface SignIn {
-  /** Undefined if no partner has the client ID, or while D1 fails, if there is no copy. */
+/** What D1 or an old copy says about a client that wants to sign in. */
+export interface ClientFacts {
+  /** Undefined if no partner has the client ID, or if D1 fails and there is no copy. */
   partner: PartnerAccess | undefined
-  /** Unix seconds. D1's clock if it answered, so that an isolate whose clock is wrong issues right tokens. */
+  /** The time now, in Unix seconds. D1's clock if D1 answered: the clock of the isolate may be wrong. */
   nowSeconds: number
-  /** Unix seconds: changes of the partner from after this time may be missing. The same if D1 answered. */
+  /** Unix seconds: later changes of the partner may be missing. Equals `nowSeconds` if D1 answered. */
   asOfSeconds: number
   /** Whether D1 failed, so that the partner may have a newer secret. */
   isOld: boolean
-  /** Call it only after the secret was verified. Keeps the check, and gets the partner's list from KV after the response. */
+  /** Call it only after the secret was verified. Keeps the check, and reads the partner's list from KV after the response. */
   accept: () => void
 }
 
 /**
- * @param bounds limits of memory: the bytes of lists, and the number of partners
- * @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs`
+ * @param bounds limits of memory: the bytes of all lists, and the number of partners
+ * @param clock the time in Unix milliseconds. It advances while a request waits, unlike `context.nowMs`
  */
 export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', number>, clock: () => number = Date.now) {
   const d1 = createD1State(clock)
   const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
   const lists = createPlanLists(bounds.maxBytes, d1, clock)
 
-  /** @throws StorageError when D1 does not answer and there is no copy of the partner */
+  /**
+   * Finds the partner of a request. The caller refuses the partner, or reads its list with `readList`.
+   * @throws StorageError when D1 does not answer and there is no copy of the partner
+   */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {
     const { clientId, countryHint, filter } = request
     const client = checks.get(clientId)
@@ -75,25 +78,25 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     // Old, or none.
     return d1.withFallback(context, askD1, useOld)
 
+    /** Reads the list at the same time, if memory has none: from KV, or from D1 if KV has none. */
     async function askD1(): Promise<CatalogEntry> {
       const asked = checks.ask(context, clientId)
-      // At the same time, reads the list from KV if memory has none, and loads it if KV has none.
       if (likelyCountry && filter) early = lists.findEarly(nameList(context, likelyCountry, filter))
       return createEntry(await asked)
     }
 
+    /** In a pause, an old check without a list is not enough: D1 may answer again, and have the list. */
     async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
       const old = await checks.readOld(context, clientId)
-      // Asks D1 if only the list is missing, unless it failed for this request.
-      return old && (!isPaused || (await ensureOldList(old))) ? createEntry(old, failure) : undefined
+      return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
     }
 
-    /** A request that gets no list needs no copy of one. */
-    async function ensureOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
+    /** True also for a request that will be refused, and needs no list. */
+    async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
       return !partner || !filter || lists.ensureOld(nameList(context, partner.country, filter))
     }
 
-    /** Reloads the list that was served, too, if the renewed check shows that it is outdated. */
+    /** Also loads the list again, if the renewed check shows that the list is outdated. */
     async function renewAfterResponse(): Promise<void> {
       try {
         await checks.renew(context, clientId)
@@ -103,6 +106,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       }
     }
 
+    /** @param failure given if the check or copy is old, because D1 failed */
     function createEntry({ partner, checkedAtMs }: ClientCheck | PartnerCopy, failure?: StorageError): CatalogEntry {
       const readList: CatalogEntry['readList'] = (country, listFilter) =>
         lists.read(nameList(context, country, listFilter), {
@@ -115,15 +119,16 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   }
 
   /**
-   * Asks D1's primary, and uses an old copy while it fails.
+   * Asks D1's primary about a client that wants to sign in, and lets the caller decide. While D1 fails, an old copy takes the place of
+   * D1's answer.
    * @param decideByCopy returns undefined if the copy is not enough: then D1 is asked, unless it failed for this request
    * @throws StorageError when D1 does not answer and the copy is not enough
    */
-  function openSignIn<T>(
+  function decideSignIn<T>(
     context: CacheContext,
     clientId: string,
-    decide: (client: SignIn) => Promise<T>,
-    decideByCopy: (client: SignIn) => Promise<T | undefined>,
+    decide: (client: ClientFacts) => Promise<T>,
+    decideByCopy: (client: ClientFacts) => Promise<T | undefined>,
   ): Promise<T> {
     return d1.withFallback(
       context,
@@ -137,7 +142,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       },
       async () => {
         const old = await checks.readOld(context, clientId)
-        // Does not keep the copy, which would seem to be an answer of D1.
+        // Does not keep the copy: memory would take it for an answer of D1.
         const accept = () => prefetchList(context, old?.partner)
         const nowSeconds = Math.floor(context.nowMs / 1000)
         const asOfSeconds = old ? Math.floor(computeAsOfMs(old.checkedAtMs) / 1000) : 0
@@ -146,12 +151,12 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     )
   }
 
-  /** After the response. */
+  /** Reads the partner's list from KV into memory after the response: most clients ask for it next. */
   function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
     if (!partner) return
     const name = nameList(context, partner.country, {})
-    context.waitUntil(letResponseGo().then(() => lists.prefetch(name)))
+    context.waitUntil(letResponseGo().then(() => lists.ensureOld(name)))
   }
 
-  return { openCatalog, openSignIn, isHeld: lists.isHeld }
+  return { openCatalog, decideSignIn, isHeld: lists.isHeld }
 }

@@ -1,9 +1,9 @@
-// Keeps the copies in KV recent, of lists and of partners.
+// Decides when a copy in KV, of a list or of a partner, is written again.
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 
-/** For calls that can wait: in a new isolate, calling KV takes several milliseconds of CPU. */
+/** Waits until the response is on its way: in a new isolate, the first call of KV takes several milliseconds of CPU. */
 export function letResponseGo(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0)
@@ -12,24 +12,25 @@ export function letResponseGo(): Promise<void> {
 
 /** Something in memory that has a copy in KV. */
 export interface Copied {
-  /** Unix milliseconds: the time of the copy that this isolate last saw in KV or wrote. 0 for none, undefined if it may not be stored. */
+  /** Unix milliseconds: the time of the copy that this isolate last read from KV or wrote. 0 for no copy, undefined if KV must not have one. */
   storedAtMs: number | undefined
-  /** Unix milliseconds: when a renewal began that has not ended. */
+  /** Unix milliseconds at which the renewal began that is going on. */
   renewingSinceMs?: number | undefined
 }
 
-/** Cloudflare ends work after a response at this age: an older renewal was cancelled. */
+/** Cloudflare ends the work after a response at this age, so a renewal that began earlier was cancelled. */
 const waitUntilMs = 30_000
 
-/** Whether a copy of this time need not be renewed. */
+/** @param timeMs Unix milliseconds: the time of a copy */
 export function isRecentCopy(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= kvRewriteMs
 }
 
 /**
- * Renews a copy that KV lacks or that is old, after the response, so that an outage finds a recent one.
- * @param storeCopy reads KV, because another isolate may have written it: a read costs a tenth of a write, and KV takes one write
- * per second per key. Otherwise it writes the copy. It returns the time of KV's copy, undefined if nothing was written
+ * After the response, renews a copy that KV lacks or that is no longer recent. So an outage finds a recent copy.
+ * @param held the thing in memory whose copy it is
+ * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
+ * one write per second per key. It returns the time of KV's copy in Unix milliseconds, undefined if KV has none that is recent
  */
 export function renewCopy(
   { waitUntil, nowMs, warn }: CacheContext,
@@ -41,7 +42,7 @@ export function renewCopy(
   const isDone =
     renewingSinceMs === undefined
       ? isRecentCopy(knownAtMs, nowMs)
-      : // Only one request renews it: of two writes, the earlier one could win.
+      : // One request at a time: of two writes at once, the older copy could win.
         computeAgeMs(renewingSinceMs, nowMs) <= waitUntilMs
   if (isDone) return
   held.renewingSinceMs = held.storedAtMs = nowMs
@@ -51,7 +52,7 @@ export function renewCopy(
     await letResponseGo()
     const storedAtMs = await storeCopy().catch(warnOfFailure)
     held.renewingSinceMs = undefined
-    // Otherwise, the list or partner changed meanwhile, and its copy must be renewed again.
+    // If the list or partner changed meanwhile, storedAtMs is 0 again, and the copy stays due.
     if (held.storedAtMs === nowMs) held.storedAtMs = storedAtMs ?? nowMs - kvRewriteMs + kvRetryMs
   }
 

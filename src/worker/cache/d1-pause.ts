@@ -1,7 +1,7 @@
-// Whether D1 fails, and when an isolate asks it again. Only for requests that have an old copy: requests without one always ask.
+// After D1 failed, an isolate asks D1 again only after a pause. Requests without an old copy do not wait for its end.
 import { outagePauseMs, outageProbeMs } from './freshness.ts'
 
-/** `paused`: D1 failed a moment ago, and nobody asks. `probing`: one request asks, and the others wait for its answer. */
+/** `paused`: D1 failed a moment ago, and no request asks D1. `probing`: one request asks, and the others use old copies until then. */
 type Condition = { kind: 'up' } | { kind: 'paused' | 'probing'; untilMs: number }
 
 /** @param clock the time in Unix milliseconds */
@@ -9,25 +9,25 @@ export function createD1Pause(clock: () => number) {
   let condition: Condition = { kind: 'up' }
 
   return {
-    /** D1 failed. */
+    /** Call it when D1 failed. */
     begin: () => {
       condition = { kind: 'paused', untilMs: clock() + outagePauseMs }
     },
-    /** D1 answered. */
+    /** Call it when D1 answered. */
     end: () => {
       condition = { kind: 'up' }
     },
     /**
-     * Whether a request that could use an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for
-     * one request, which has to ask, and false for other requests until D1 answers it.
+     * Whether a request that has an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one
+     * request, which must ask D1, and false for the others until D1 has answered or 6 s have passed.
      */
     claimProbe: (): boolean => {
       if (condition.kind === 'up') return true
       const nowMs = clock()
       const remainingMs = condition.untilMs - nowMs
-      // A longer time than that is from before the clock stepped back.
+      // More than the whole pause remains only if the clock stepped back: then D1 is asked.
       if (remainingMs > 0 && remainingMs <= outagePauseMs) return false
-      // A failure long ago says nothing about D1.
+      // After a failure long ago, D1 may well answer: all requests ask it.
       const isRecent = remainingMs <= 0 && remainingMs > -outageProbeMs
       condition = isRecent ? { kind: 'probing', untilMs: nowMs + outageProbeMs } : { kind: 'up' }
       return true

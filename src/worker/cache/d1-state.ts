@@ -1,5 +1,5 @@
-// The state of D1 as an isolate has seen it: the newest revision, the newest change of a partner, and whether D1 fails.
-// The cache reads D1 only through this object, which decides when D1 counts as failed.
+// What an isolate knows about D1: the newest revision of the catalog, the newest change of a partner, and whether D1 fails. The cache
+// asks D1 only through this object.
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext, CatalogSession } from './cache-context.ts'
@@ -7,14 +7,14 @@ import { createD1Pause } from './d1-pause.ts'
 
 export type D1State = ReturnType<typeof createD1State>
 
-/** The newest change of any partner. Each check refers to the newest change of its time: one answer confirms all that refer to it. */
+/** The newest change of any partner. All checks that were made at this change refer to one object: one answer of D1 confirms them all. */
 export interface NewestChange {
   id: number
   /** Unix milliseconds of the latest question that D1 answered with this ID. */
   confirmedAtMs: number
 }
 
-/** A plan list has a revision only; a check also has a change ID. */
+/** The numbers in an answer of D1. Only a check has a change ID. */
 interface VersionNumbers {
   revision: number
   changeId?: number
@@ -28,6 +28,7 @@ export function createD1State(clock: () => number) {
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
+  /** Asks D1, and notes whether it answered. */
   async function read<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
@@ -39,18 +40,18 @@ export function createD1State(clock: () => number) {
     }
   }
 
-  /** Confirms the checks of the newest change, or begins a newer one, which confirms none of them. */
+  /** Confirms the checks of the newest change. If the ID is another one, no earlier check is confirmed any more. */
   function noteChange(id: number, askedAtMs: number): void {
     if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
-    // Answers may arrive late. But a time after now is from before the clock stepped back.
+    // A late answer must not make the time earlier, unless that is ahead of the clock, which stepped back.
     else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
       newestChange.confirmedAtMs = askedAtMs
     }
   }
 
   /**
-   * The primary never lags behind. A lower number than the isolate's means that the database was restored, unless another
-   * answer moved the number meanwhile: then this answer is late.
+   * Asks the primary, which never lags behind. If its number is lower than the isolate's, the database was restored, and the lower
+   * number counts. But if another answer changed the isolate's number meanwhile, a lower one is only late, and does not count.
    */
   async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]
@@ -64,15 +65,16 @@ export function createD1State(clock: () => number) {
   }
 
   return {
+    /** The newest revision of the catalog that the isolate knows, 0 before D1's first answer. */
     getNewestRevision: () => newestRevision,
-    /** A list of another revision is outdated. */
+    /** A list of any other revision is outdated. */
     isNewest: (revision: number) => revision === newestRevision,
-    /** A check of another change may be outdated. */
+    /** A check that refers to any other object may be outdated. */
     getNewestChange: () => newestChange,
 
     /**
-     * Reads from the nearest replica. If it has a lower number than the isolate, or if `isNewEnough` is false, either it lags behind,
-     * or the database was restored to an earlier time. The primary's answer decides.
+     * Asks the nearest replica. If its number is lower than the isolate's, or `isNewEnough` is false, the replica lags behind or the
+     * database was restored. Then the primary is asked, and its answer counts.
      */
     readNearest: async <T extends VersionNumbers>(
       context: CacheContext,
@@ -91,8 +93,9 @@ export function createD1State(clock: () => number) {
     claimProbe: pause.claimProbe,
 
     /**
-     * Answers from D1, or from old copies while D1 fails: the last two rows of the table in README.md.
-     * @param useOld returns undefined if the copies are not enough. In a pause, D1 failed for another request a moment ago.
+     * Answers from D1, or from old copies while D1 fails: the last two rows of the first table in README.md.
+     * @param ask asks D1
+     * @param useOld returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now
      * @throws StorageError when D1 does not answer and the copies are not enough
      */
     withFallback: async <T>(

@@ -1,4 +1,4 @@
-// The ages of the freshness policy, in one place.
+// The ages up to which checks and copies are used, in one place.
 import { maxReplicaLagMs } from '../../api/cache-keys.ts'
 import { copyRenewalHours, freshnessSeconds, staleIfErrorHours } from '../../api/promises.ts'
 import { d1DeadlineMs } from '../deadline.ts'
@@ -12,17 +12,17 @@ export const staleWhileRevalidateMs = freshnessSeconds * 1000
  * before. KV deletes its copies after this time.
  */
 export const staleIfErrorMs = staleIfErrorHours * 3600_000
-/** After D1 failed, a request that has an old copy does not ask it for this long. */
+/** For this long after D1 failed, requests that have an old copy do not ask D1. */
 export const outagePauseMs = 10_000
-/** After that, one request asks D1. The others use old copies until it has an answer, or for this long. */
+/** After the pause, one request asks D1. The others use old copies until D1 has answered, at most for this long. */
 export const outageProbeMs = d1DeadlineMs + 1000
-/** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
+/** A copy in KV that is older than this is written again, so that an outage always finds a recent copy. */
 export const kvRewriteMs = copyRenewalHours * 3600_000
-/** After KV refused a copy, an isolate tries again after this time. */
+/** For this long after KV refused a copy, an isolate does not try again. */
 export const kvRetryMs = 60_000
 
 /**
- * An answer of D1 has the changes from before this time. Checks and copies don't record who answered, so each counts as the
+ * The time up to which an answer of D1 surely has all changes. Checks and copies don't record who answered, so each counts as the
  * answer of a replica that lags behind.
  * @param askedAtMs Unix milliseconds at which D1 was asked
  */
@@ -30,13 +30,13 @@ export function computeAsOfMs(askedAtMs: number): number {
   return askedAtMs - maxReplicaLagMs
 }
 
-/** Clocks differ and can step back: a time up to a minute ahead counts as now, a time further ahead as infinitely old. */
+/** Clocks differ and can step back: a time up to a minute ahead of the clock counts as now, a time further ahead as infinitely old. */
 export function computeAgeMs(timeMs: number, nowMs: number): number {
   const ageMs = nowMs - timeMs
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
 
-/** Whether a check or a list that was true at `timeMs` may be used while D1 fails. */
+/** Whether a check or a list that was current at `timeMs` may be used while D1 fails. */
 export function isUsableInOutage(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs
 }

@@ -1,5 +1,5 @@
-// The copies in KV. When KV fails, is slow or returns data of another shape, the copy counts as missing. So does a copy that is too
-// old, or from a clock that is ahead. Nothing here throws.
+// Reads and writes the copies in KV. A copy counts as missing when KV fails, needs too long or returns data of another shape, and
+// when the copy is too old or its time is ahead of the clock. Nothing here throws.
 import { isJsonObject, parseTrusted } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -9,19 +9,15 @@ import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { Copied } from './copy-renewal.ts'
 
-/** KV's limit. Keys are escaped, so a character is a byte. */
-const maxKeyLength = 512
-/** KV's limit for a value. */
-const maxValueBytes = 25 * 1024 * 1024
-
-export function canStore(key: string, { byteLength }: Uint8Array): boolean {
-  return key.length <= maxKeyLength && byteLength <= maxValueBytes
+/** Whether a key is within KV's limit of 512 bytes. Keys are escaped, so a character is a byte. */
+export function isKvKey(key: string): boolean {
+  return key.length <= 512
 }
 
-/** A plan list in memory, and its copy in KV. */
+/** A plan list in memory. `storedAtMs` is about its copy in KV. */
 export interface HeldList extends Copied {
   body: Uint8Array
-  /** Strong and quoted (RFC 9110 section 8.8.3): the first half of the body's SHA-256. */
+  /** See `computeEtag`. */
   etag: string
   /** The catalog's revision that the list belongs to. */
   revision: number
@@ -34,7 +30,7 @@ export async function readListCopy(context: CacheContext, key: string): Promise<
   if (!copy) return undefined
   const { etag, revision, currentAtMs, bytes } = copy.metadata
   const hasShape = typeof etag === 'string' && typeof revision === 'number' && typeof currentAtMs === 'number'
-  // A cheap check. KV guarantees the bytes themselves, so they are not hashed again.
+  // Cheap: compares the length, and the braces at both ends. KV guarantees the bytes, so they are not hashed again.
   if (
     hasShape &&
     /^"[\w-]{22}"$/.test(etag) &&
@@ -49,7 +45,7 @@ export async function readListCopy(context: CacheContext, key: string): Promise<
   return undefined
 }
 
-/** @returns the time of the copy, undefined if KV refused it */
+/** @returns the time of the copy in Unix milliseconds, undefined if KV refused it */
 export async function writeListCopy(context: CacheContext, key: string, list: HeldList): Promise<number | undefined> {
   const { body, etag, revision, currentAtMs } = list
   const metadata = { etag, revision, currentAtMs, bytes: body.byteLength }
@@ -62,17 +58,18 @@ export interface PartnerCopy {
   checkedAtMs: number
 }
 
-/** What KV has about a partner. */
+/** KV's entry for a partner: a copy, or the mark that a command puts in its place (PartnerMark). */
 export interface StoredPartner {
-  /** Whether there is an entry: a copy, or the mark in its place. Without one, a command can't end access while D1 fails. */
+  /** While D1 fails, a command ends access by the entry, so it can't do that where there is none. */
   hasEntry: boolean
   copy: PartnerCopy | undefined
-  /** Unix milliseconds at which an operator ended the partner's access (PartnerMark), 0 if nobody did. */
+  /** Unix milliseconds: the mark says that access ended then. 0 for no mark, or if access never ended. */
   endedAtMs: number
 }
 
 /**
- * The seal proves the shape, too: the version in the key changes with the format. A mark has no seal: it gives no access.
+ * A copy needs a right seal, which also proves its shape: the version in the key changes with the format. A mark needs none, because
+ * it gives no access.
  * @returns null when KV fails
  */
 export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {
@@ -95,8 +92,8 @@ export async function readStoredPartner(context: CacheContext, clientId: string)
 }
 
 /**
- * The short name is in the metadata, so that the command line finds the copy of a partner while D1 fails.
- * @returns the time of the copy, undefined if KV refused it
+ * Puts the short name into the metadata, by which the command line finds the copy of a partner while D1 fails.
+ * @returns the time of the copy in Unix milliseconds, undefined if KV refused it
  */
 export async function writePartnerCopy(
   context: CacheContext,
@@ -112,13 +109,14 @@ export async function writePartnerCopy(
   return (await writeCopy(context, 'partner', key, new TextEncoder().encode(body), metadata)) ? checkedAtMs : undefined
 }
 
-/** A different text for each copy: a key and a short name have no line break. */
+/** The text under the seal. It differs for each copy: a key and a short name have no line break. */
 function formatSealed(key: string, checkedAtMs: number, shortName: string, body: string): string {
   return [key, checkedAtMs, shortName, body].join('\n')
 }
 
+/** @returns undefined when KV has no entry, null when KV fails or needs too long */
 async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
-  if (key.length > maxKeyLength) return undefined
+  if (!isKvKey(key)) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), kvReadDeadlineMs, 'KV')
     if (value === null) return undefined
@@ -129,6 +127,7 @@ async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', 
   }
 }
 
+/** @returns whether KV took the copy */
 async function writeCopy(
   { kv, warn }: CacheContext,
   entry: 'plans' | 'partner',

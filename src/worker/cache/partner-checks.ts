@@ -1,4 +1,4 @@
-// The clients that an isolate knows: D1's latest answer, the check, and KV's copy, which counts only while D1 fails.
+// What an isolate knows about clients: the check, which is D1's latest answer, and KV's copy, which counts only while D1 fails.
 import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
@@ -12,9 +12,9 @@ import { createSharedWork } from './shared-work.ts'
 export interface ClientCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** The newest change of this partner. A command that made it has put a mark in the place of KV's copy. */
+  /** The newest change of this partner. The command that made it has put a mark in the place of KV's copy. */
   partnerChangeId: number | null
-  /** The newest change of any partner when the row was read. Any answer with the same change confirms the check. */
+  /** The newest change of any partner when the row was read. The check is confirmed by any answer of D1 with the same change. */
   change: NewestChange
   /** Unix milliseconds at which D1 was asked for the partner's row. */
   readAtMs: number
@@ -22,9 +22,10 @@ export interface ClientCheck {
   readonly checkedAtMs: number
 }
 
+/** A client in memory. `storedAtMs` is about the partner's copy in KV. */
 export interface KnownClient extends Copied {
   check: ClientCheck | undefined
-  /** KV's copy as it was last read, while D1 failed. A copy has no change, so it must not become a check. */
+  /** KV's entry as it was last read, while D1 failed. It has no change ID, so no answer of D1 could confirm it. */
   stored: (StoredPartner & { readAtMs: number }) | undefined
 }
 
@@ -34,11 +35,12 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   const shareRow = createSharedWork<ClientCheck>(clock)
   const shareRenewal = createSharedWork<ClientCheck>(clock)
 
+  /** Whether no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
-    // A late answer: another one has a newer change, or the database was restored meanwhile.
+    // Another ID: this answer is late. A later one has a newer change, or the database was restored meanwhile.
     const change = changeId === newest.id ? newest : { id: changeId, confirmedAtMs: readAtMs }
     return {
       partner,
@@ -51,7 +53,10 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     }
   }
 
-  /** Keeps an answer of D1, unless it is late. It replaces any copy read before, and a mark unless it may lack the marked change. */
+  /**
+   * Keeps an answer of D1 in memory, unless the answer is late. Forgets KV's entry, unless that is a mark and the answer may be older than
+   * the marked change.
+   */
   function remember(clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
@@ -68,7 +73,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     renewPartnerCopy(context, clientId)
   }
 
-  /** Asks D1 for the partner's row. Shared by the client's requests, unless a newer change became known since it was asked. */
+  /** Asks D1 for the partner's row. The client's requests share one question, until a newer change becomes known. */
   function readRow(context: CacheContext, clientId: string): Promise<ClientCheck> {
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
       const answer = await d1.readNearest(context, (from) => from.checkPartner(clientId), hasPartner)
@@ -78,18 +83,21 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     })
   }
 
-  /** Whether the row can replace KV's entry. Rows that somebody changes by hand have no new ID, so they are read again. */
+  /**
+   * Whether the check is new enough to replace KV's entry. A check whose row was read over an hour ago is not: somebody may have changed
+   * the row by hand, which gives no new change ID.
+   */
   function isEnough(check: ClientCheck, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
     const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs
     return isCurrent(check) && isRecentCopy(check.readAtMs, nowMs) && isNewerThanKv
   }
 
-  /** Renews KV's copy if it is due. "No such partner" has none. */
+  /** Renews KV's copy after the response, if it is due. A client ID without a partner has no copy. */
   function renewPartnerCopy(context: CacheContext, clientId: string, client = clients.get(clientId)): void {
     if (client?.check?.partner) renewCopy(context, client, () => storeCopy(context, clientId, client))
   }
 
-  /** @returns the time of KV's copy, undefined if it was not written */
+  /** @returns the time of KV's copy in Unix milliseconds, undefined if it was not written */
   async function storeCopy(context: CacheContext, clientId: string, client: KnownClient): Promise<number | undefined> {
     const { nowMs } = context
     const stored = await readStoredPartner(context, clientId)
@@ -98,39 +106,39 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     if (copy && isRecentCopy(copy.checkedAtMs, nowMs) && isSamePartner(copy.partner, client.check?.partner)) {
       return copy.checkedAtMs
     }
-    const isUnread = client.check !== undefined && !isEnough(client.check, stored, nowMs)
-    if (isUnread && d1.claimProbe()) await readRow(context, clientId)
+    const isTooOld = client.check !== undefined && !isEnough(client.check, stored, nowMs)
+    if (isTooOld && d1.claimProbe()) await readRow(context, clientId)
     const { check } = client
     if (!check?.partner || !isEnough(check, stored, nowMs)) return undefined
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
   }
 
-  /** Reads KV once a minute. */
+  /** Reads KV's entry, for each client at most once a minute. */
   async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
     const before = clients.get(clientId)?.stored
     if (before && computeAgeMs(before.readAtMs, clock()) < maxAgeMs) return before
-    // While KV fails, too, its entry of a minute ago is better than nothing.
+    // If KV fails, too, its entry as it was read before counts.
     const read = (await readStoredPartner(context, clientId)) ?? before ?? unreadable
     const stored = { ...read, readAtMs: clock() }
     const client = clients.get(clientId)
     if (client) {
       client.stored = stored
-      // A mark must be replaced soon after D1 answers again.
+      // The copy is due at once when D1 answers again: it must replace a mark soon.
       client.storedAtMs = 0
     }
-    // Otherwise, random client IDs would fill the memory.
+    // Nothing is kept for other client IDs: random ones would fill the memory.
     else if (stored.copy || stored.endedAtMs > 0) clients.set(clientId, { check: undefined, stored, storedAtMs: 0 })
     return stored
   }
 
   return {
-    /** The latest check or copy, of any age. */
+    /** The latest check and KV's entry, of any age. */
     get: (clientId: string) => clients.get(clientId),
 
     renewCopy: renewPartnerCopy,
 
     /**
-     * For a check that is due. One question renews all checks of the newest change. The check of an earlier change may be
+     * Renews a check that is due. One question renews all checks of the newest change. The check of an earlier change may be
      * outdated, so its own row is read.
      */
     renew: async (context: CacheContext, clientId: string): Promise<void> => {
@@ -149,13 +157,13 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     },
 
     /**
-     * For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Not shared.
-     * @returns also D1's clock, in Unix seconds
+     * For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Each sign-in asks for itself.
+     * @returns `nowSeconds`: D1's clock, in Unix seconds
      */
     askPrimary: async (context: CacheContext, clientId: string) => {
       const answer = await d1.readPrimary(context, (from) => from.checkPartner(clientId))
       const check = createCheck(answer, context.nowMs)
-      // Otherwise it is kept only when the client is known to be right: anybody can send a client ID.
+      // A new client is kept only after its secret was verified: anybody can send a client ID.
       if (clients.get(clientId)?.check) keep(context, clientId, check)
       return { check, nowSeconds: answer.nowSeconds }
     },
@@ -163,10 +171,11 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     keep,
 
     /**
-     * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
-     * An old check counts only while KV has an entry: others' requests confirm a check for ever, and without an entry, no command
-     * could end its access. A younger one needs none: a location may answer for a minute that KV lacks an entry just written.
-     * "Suspended" decides nothing, because the suspension may have ended since: a program stops at a 401.
+     * Finds what decides while D1 fails: memory's check or KV's copy, the newer of the two. Neither counts if it is from before the end of
+     * access that KV's mark names. A check over two minutes old counts only while KV has an entry: requests of other clients confirm the
+     * check without end, and a command can end access only by the entry. A younger check needs no entry: for a minute, a location may
+     * not see an entry that was just written.
+     * @returns undefined also if the partner was suspended: the suspension may have ended since, and a partner's program stops at a 401
      */
     readOld: async (context: CacheContext, clientId: string) => {
       const check = clients.get(clientId)?.check

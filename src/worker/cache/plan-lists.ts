@@ -1,4 +1,4 @@
-// The plan lists: in memory, in KV, loaded from D1 when their revision is not the newest.
+// Finds plan lists in memory or KV, and loads a list from D1 when its revision is not the newest.
 import { getPlanListKey } from '../../api/cache-keys.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { encodeBase64Url } from '../../crypto/base64.ts'
@@ -8,7 +8,7 @@ import type { CacheContext } from './cache-context.ts'
 import { isRecentCopy, renewCopy } from './copy-renewal.ts'
 import type { D1State } from './d1-state.ts'
 import { isUsableInOutage, maxAgeMs } from './freshness.ts'
-import { canStore, readListCopy, writeListCopy, type HeldList } from './kv-copies.ts'
+import { isKvKey, readListCopy, writeListCopy, type HeldList } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
 export interface ListAnswer {
@@ -16,37 +16,37 @@ export interface ListAnswer {
   tier: 'memory' | 'kv' | 'd1'
   /** Seconds since the list was last known to be current. */
   ageSeconds: number
-  /** Whether D1 failed, so that the list may be outdated. */
+  /** Whether D1 failed, so that the list may be outdated. The check of the partner may be new all the same. */
   isOld: boolean
   /** The value of a Cache-Status header (RFC 9211). `ttl` is negative for a list that is not known to be current. */
   cacheStatus: string
 }
 
-/** A list, and where it was found. */
+/** A list, and the tier where it was found. */
 type Found = Pick<ListAnswer, 'list' | 'tier'>
 
+/** One list, and the request that needs it. */
 interface ListName {
   context: CacheContext
+  /** In memory and in KV. */
   key: string
   country: string
   filter: PlanFilter
 }
 
-/** A request of one list. */
 export function nameList(context: CacheContext, country: string, filter: PlanFilter): ListName {
   return { context, key: getPlanListKey(country, filter), country, filter }
 }
 
-/** KV's copy or D1's list, which were asked for before the partner was known. */
+/** A list that is read from KV, or else from D1, before the request's partner is known. */
 export type EarlyList = Promise<Found>
 
-/** A list is answered under these conditions. */
-interface Conditions {
+interface ReadOptions {
   /** Unix milliseconds of the check that the request relies on. */
   checkedAtMs: number
-  /** Given if that check is an old one, because D1 failed. Then an old list has to do, too. */
+  /** D1's failure, if it made the request rely on an old check or copy. Then only an old list is answered. */
   failure: StorageError | undefined
-  /** Given if it is this list. */
+  /** Given if this list is already being read. */
   early: EarlyList | undefined
 }
 
@@ -55,7 +55,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   const shareLoad = createSharedWork<HeldList>(clock)
   const shareCopy = createSharedWork<HeldList | undefined>(clock)
 
-  /** Reads KV, once for all requests of the isolate, so that they hold one copy of the bytes. */
+  /** Reads KV's copy into memory. Requests that need it at the same time share the read, and so its bytes. */
   function readCopy({ context, key }: ListName): Promise<HeldList | undefined> {
     return shareCopy(key, context, async () => {
       const copy = await readListCopy(context, key)
@@ -67,7 +67,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     })
   }
 
-  /** The list in memory, or else KV's copy, which memory then keeps. Of any revision. */
+  /** Finds a list of any revision: in memory, or else in KV. */
   async function find(name: ListName, early?: EarlyList): Promise<Found | undefined> {
     const held = early ? undefined : lists.get(name.key)
     if (isUsable(held, name.context)) return { list: held, tier: 'memory' }
@@ -81,13 +81,16 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     return list && { list, tier: 'kv' }
   }
 
-  /** KV's copy, or else the list from D1, which the check may show to be outdated. */
+  /** Finds KV's copy, or else loads the list from D1. Either may turn out to be outdated when the check is known. */
   async function findOrLoad(name: ListName): Promise<Found> {
     return (await findCopy(name)) ?? { list: await load(name, 0), tier: 'd1' }
   }
 
-  /** @throws StorageError when D1 does not answer and there is no usable copy */
-  async function read(name: ListName, { checkedAtMs, failure, early }: Conditions): Promise<ListAnswer> {
+  /**
+   * Answers with the list of the newest revision. While D1 fails, with an old one.
+   * @throws StorageError when D1 does not answer and there is no usable copy
+   */
+  async function read(name: ListName, { checkedAtMs, failure, early }: ReadOptions): Promise<ListAnswer> {
     const { context, key } = name
     const found = await find(name, early)
     if (failure) {
@@ -113,7 +116,8 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 
   /**
-   * Shared by all requests of the isolate that need the same list, unless a newer revision became known since it began.
+   * Loads a list from D1. Requests that need it at the same time share the load, until a newer revision becomes known.
+   * @param minRevision of a list that is already known. A replica with a lower one lags behind
    * @throws RateLimitError if the client loads too many filtered lists
    */
   async function load({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
@@ -128,7 +132,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       )
       // Random filters would fill KV with empty lists.
       const isWorthStoring = !isEmpty || !isFiltered
-      const storedAtMs = isWorthStoring && canStore(key, body) ? 0 : undefined
+      const storedAtMs = isWorthStoring && isKvKey(key) ? 0 : undefined
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs }
       // A slow load must not replace a newer list.
       if (!d1.isNewest(revision)) return list
@@ -141,25 +145,22 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   return {
     read,
 
-    /** Whether memory holds these bytes. */
+    /** Whether memory holds the bytes of a list. */
     isHeld: (body: Uint8Array) => [...lists.values()].some((list) => list.body === body),
 
-    /** Gets KV's copy into memory, if that has no list. @returns whether there is one for an outage */
+    /** Reads KV's copy into memory, unless memory has a list. @returns whether there is a list that is usable while D1 fails */
     ensureOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),
 
-    /** Gets KV's copy into memory, if that has no list. */
-    prefetch: (name: ListName) => (lists.get(name.key) ? undefined : readCopy(name)),
-
-    /** Asks for a list before its partner is known, if memory has none. */
+    /** Begins to read a list from KV or D1, before its partner is known. @returns undefined if memory has a list */
     findEarly: (name: ListName): EarlyList | undefined => {
       if (lists.get(name.key)) return undefined
       const early = findOrLoad(name)
-      // A request that is refused waits for no list.
+      // No unhandled rejection: a request that is refused never waits for the list.
       early.catch(() => {})
       return early
     },
 
-    /** Loads the list in memory again if the newest revision shows that it is outdated. */
+    /** Loads a list in memory again, if its revision is not the newest. */
     reloadIfOutdated: async (name: ListName) => {
       const held = lists.get(name.key)
       if (held && !d1.isNewest(held.revision)) await load(name, held.revision)
@@ -167,12 +168,12 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 }
 
-/** 512 is about the size of an entry without its body. */
+/** The bytes of an entry: a character has two, and 512 is about the rest without the body. */
 function measureBytes(key: string, { body }: HeldList): number {
   return body.byteLength + 2 * key.length + 512
 }
 
-/** While D1 fails. */
+/** @returns undefined if the list is missing, or too old to be used while D1 fails */
 function answerOld(found: Found | undefined, context: CacheContext): ListAnswer | undefined {
   if (!isUsable(found?.list, context)) return undefined
   return createAnswer(found, context.nowMs - found.list.currentAtMs, true)
@@ -182,11 +183,13 @@ function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is 
   return list !== undefined && isUsableInOutage(list.currentAtMs, nowMs)
 }
 
+/** @returns a strong entity tag, in its quotes (RFC 9110 section 8.8.3): the first half of the SHA-256 */
 async function computeEtag(body: Uint8Array): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', body)
   return `"${encodeBase64Url(new Uint8Array(digest, 0, 16))}"`
 }
 
+/** Renews KV's copy after the response, if it is due. A recent copy of another isolate suffices. */
 function renewListCopy(context: CacheContext, key: string, list: HeldList): void {
   renewCopy(context, list, async () => {
     const copy = await readListCopy(context, key)
@@ -196,8 +199,9 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
 }
 
 /**
- * @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back
- * @param fwd why D1 loaded the list
+ * @param sinceMs milliseconds since the list was last known to be current. Negative if another request, whose check this one shares,
+ * arrived later or before the clock stepped back
+ * @param fwd the reason in Cache-Status for loading the list from D1
  */
 function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean, fwd = 'miss'): ListAnswer {
   const ageMs = Math.max(0, sinceMs)

@@ -1,8 +1,8 @@
-// Lets the requests of an isolate that want the same thing at the same time share one piece of work.
+// Requests of an isolate that need the same thing at the same time share the work for it, such as a query.
 import { d1DeadlineMs, withDeadline } from '../deadline.ts'
 import type { CacheContext } from './cache-context.ts'
 
-/** Longer than a query of the nearest replica and one of the primary: older work belongs to a request that was cancelled. */
+/** Longer than a query of the nearest replica and one of the primary. Older work belongs to a request that was cancelled. */
 const maxWorkMs = 2 * d1DeadlineMs + 1000
 
 interface Running<T> {
@@ -11,10 +11,9 @@ interface Running<T> {
 }
 
 /**
- * Runs `work`, or waits for another request's work under the same key. The request that starts the work keeps it alive with
- * `waitUntil`. If that request is cancelled anyway, its work never settles: when it is 11 s old, one of the waiters starts its
- * own, which the others join. The map needs no bound: work waits only for D1 and KV, whose deadlines settle it before
- * Cloudflare cancels what follows a response, at 30 s.
+ * Returns a function that runs `work`, or waits for the work that another request runs under the same key. A request keeps the work
+ * that it starts alive with `waitUntil`. If the request is cancelled all the same, its work never settles: when the work is 11 s old,
+ * one of the waiting requests starts its own, and the others join it. The map needs no bound: deadlines of D1 and KV settle all work.
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
@@ -25,7 +24,7 @@ export function createSharedWork<T>(clock: () => number) {
     const current = running.get(key)
     const remainingMs = current ? current.startedAtMs + maxWorkMs - nowMs : 0
     if (current && remainingMs > 0) {
-      // At most the whole time, also after the clock stepped back.
+      // After the clock stepped back, more than the whole time would remain.
       const waitMs = Math.min(remainingMs, maxWorkMs)
       return withDeadline(current.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
         if (!(error instanceof Abandoned)) throw error
@@ -41,7 +40,7 @@ export function createSharedWork<T>(clock: () => number) {
     return started.result
   }
 
-  /** Work that was taken over may settle late, and must not remove its successor. */
+  /** Removes finished work from the map, but not the work that has replaced it. */
   function forget(key: string, done: Running<T>): void {
     if (running.get(key) === done) running.delete(key)
   }

@@ -1,4 +1,4 @@
-// The JSON body that every refusal has. Only not-found.ts also sets a status of 400 or above, for the page that browsers get.
+// The JSON body of every refusal. The only other answer with a status of 400 or above is the page in not-found.ts.
 import type { Context } from 'hono'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { commonHeaders, type AppEnv } from '../app-env.ts'
@@ -12,7 +12,7 @@ export interface ErrorBody {
 }
 
 interface RefusalOptions {
-  /** Replaces the default message, where more detail helps the caller and not an attacker. */
+  /** Replaces the default message of the code. Give it where details help the caller and not an attacker. */
   message?: string
   headers?: Record<string, string>
   /** The detailed reason. Only the log and the usage dataset get it. */

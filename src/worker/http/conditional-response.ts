@@ -1,4 +1,4 @@
-// JSON bytes as a response: 304 for a known ETag, a stream for large bodies.
+// Answers with JSON bytes: a 304 if the client knows the ETag, a stream if the body is large.
 import { withDeadline } from '../deadline.ts'
 import { ApiError } from './api-error.ts'
 
@@ -6,24 +6,25 @@ import { ApiError } from './api-error.ts'
 const largeBodyBytes = 512 * 1024
 const sliceBytes = 64 * 1024
 
-/** A client that reads nothing for this long is disconnected, because its body stays in memory. */
+/** A client that reads nothing for this long is disconnected: its body stays in memory until then. */
 const stallMs = 30_000
-/** A client that reads more slowly on the whole is disconnected, too. */
+/** A client whose average is slower than this is disconnected, too: 32 KB a second. */
 const minBytesPerMs = 32
-/** Large bodies that the readers of one client may hold. A client with more slow readers waits for its own. */
+/** The large bodies that the readers of one client may hold. Until one of them ends, the client's next request gets a 503. */
 const maxBodiesPerClient = 2
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
 /**
- * @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once, and a cached one not at all.
- * @param isCached whether memory's cache holds a body anyway
+ * A reader is a response that a client is still receiving.
+ * @param maxStreamedBytes limit for all large bodies of readers. A body counts once, and not at all while the cache holds it.
+ * @param isCached whether the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
-  /** By ETag: the large bodies with the client of each reader. Weak, because a request that is cancelled never says so. */
+  /** By ETag: the large bodies, with the client of each reader. The references are weak, because a cancelled request never says so. */
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
-  /** Returns undefined when the bodies of other readers, or of the client's own, leave no room. A body alone is never too large. */
+  /** @returns undefined if the bodies of the client's other readers, or of all readers, leave no room. A body alone always has room */
   function addReader(body: Uint8Array, etag: string, client: string) {
     let [otherBytes, ownBodies] = [0, 0]
     for (const [otherEtag, { body: other, readers }] of streamed) {
@@ -43,14 +44,14 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
     return entry
   }
 
-  /** Streams a large body: with a copy in each Response, memory would hold it many times. */
+  /** Streams a large body: if each Response copied it, memory would hold it many times. */
   function streamBody(body: Uint8Array, etag: string, client: string): ReadableStream {
     const entry = addReader(body, etag, client)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
-    // Sends the bytes that other readers hold. `body` may be a second copy, which KV returned after memory evicted the list.
+    // Sends the bytes that other readers hold: `body` may be a second copy, which KV returned after memory evicted the list.
     void writeSlices(writable.getWriter(), entry.body.deref() ?? body)
-      // Writing fails when the client disconnects. There is nobody left to tell.
+      // Writing fails when the client disconnects: nobody needs to know.
       .catch(() => {})
       .finally(() => {
         entry.readers.splice(entry.readers.indexOf(client), 1)
@@ -60,8 +61,8 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   }
 
   /**
-   * @param list with a strong entity tag, in its quotes (RFC 9110 section 8.8.3)
-   * @param headers of the 200 and of the 304. They include the ETag
+   * @param list its ETag is strong and in quotes (RFC 9110 section 8.8.3)
+   * @param headers of the 200 and of the 304, with the ETag
    * @param client the ID of the partner's client
    * @throws ApiError with a 503 when the bodies of readers leave no room
    */
@@ -80,7 +81,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   }
 }
 
-/** What proxies that compress, such as Apache, add to a tag, and send back. */
+/** Proxies that compress, such as Apache, add this to a tag, and send the longer tag back. */
 const encodingSuffix = /(?:--?|;)(?:gzip|br|zstd|deflate)"$/
 
 /** If-None-Match uses weak comparison (RFC 9110 section 13.1.2): `W/"x"` matches `"x"`. */

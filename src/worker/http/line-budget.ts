@@ -1,9 +1,7 @@
-// Limits the log lines of the requests that are many and tell little.
-
-/** In one isolate. */
+// Limits how many log lines an isolate writes in a second about requests that are many and tell little.
 export const maxLinesPerSecond = 5
 
-/** Returns whether another line fits into the current second. */
+/** Counts a line. @returns whether it may be written: the lines of this second are within the limit */
 export type TakeLine = (nowMs: number) => boolean
 
 export function createLineBudget(): TakeLine {

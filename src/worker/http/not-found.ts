@@ -3,16 +3,16 @@ import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 import { commonHeaders, type AppEnv } from '../app-env.ts'
 
-/** Whether a path is meant for the API, also with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
+/** Whether the sender means the API, even with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
 export function isApiPath(path: string): boolean {
   return /^\/+api(?:\/|$)/i.test(path)
 }
 
-/** JSON; the site's page for a browser that is not on a path of the API. */
+/** Answers with JSON. A browser that asks for a path outside the API gets the site's page. */
 export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
   const refusal = new ApiError('not_found')
   c.set('refusal', refusal)
-  // Browsers name this type first. HTTP libraries send */*, or JSON.
+  // Browsers name this type first. HTTP libraries send */* or JSON.
   const isBrowser = /^text\/html/i.test(c.req.header('Accept') ?? '')
   if (isApiPath(c.req.path) || !isBrowser) return refusal.toResponse(c)
   const { body, headers } = await c.env.ASSETS.fetch(new URL('/404', c.req.url))

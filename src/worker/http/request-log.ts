@@ -7,12 +7,12 @@ import type { AppEnv } from '../app-env.ts'
 import type { TakeLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
 
-/** A list from memory waits for at most one check, which takes about 200 ms with a D1 that needs as long. */
+/** A slower list from memory has its log line: a check of a D1 that is far away takes about 200 ms. */
 const slowMs = 500
-/** All blobs of a data point share 16 KB, and a stack can be long. */
+/** The characters of a reason in a data point, whose texts share 16 KB. A reason can be a long stack. */
 const maxReasonLength = 512
 
-/** Sets the request's ID and its clock. Each function that makes a response sends the ID in `X-Request-Id`. */
+/** Gives the request its ID and its time. When the answer is known, writes the data point and the log line. */
 export function createRequestLog(takeLine: TakeLine) {
   return createMiddleware<AppEnv>(async function logRequest(c, next) {
     const requestId = crypto.randomUUID()
@@ -25,8 +25,8 @@ export function createRequestLog(takeLine: TakeLine) {
     const facts = describeRequest(c, endedAtMs - nowMs)
     const { status, durationMs, tier, partner } = facts
     if (isApiPath(c.req.path)) recordUsage(c.env.USAGE, facts)
-    // Lists from memory are most of the requests, and a line costs more than the rest of such a request. Strangers can send any
-    // number of requests that are refused.
+    // Minor requests share a few lines a second. Most requests are lists from memory, and a line costs more than the rest of such a
+    // request. And strangers can send any number of requests that are refused.
     const isFromMemory = tier === 'memory' && !c.get('answeredBy')?.isOld && status < 400 && durationMs <= slowMs
     const isMinor = isFromMemory || (partner === undefined && status < 500)
     if (isMinor && !takeLine(endedAtMs)) return
@@ -40,7 +40,7 @@ function describeRequest(c: Context<AppEnv>, durationMs: number) {
   const answeredBy = c.get('answeredBy')
   const refusal = c.get('refusal')
   return {
-    /** Of src/api/routes.ts, or `/*`. */
+    /** A path of src/api/routes.ts, or `/*` for any other. */
     route: routePath(c, -1),
     status: c.res.status,
     durationMs,
@@ -56,7 +56,7 @@ function describeRequest(c: Context<AppEnv>, durationMs: number) {
 
 function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnType<typeof describeRequest>): void {
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version } = facts
-  // A field never changes its column. By the index, sampling keeps every partner visible.
+  // Queries address the columns by number, so a field keeps its place. The index makes sampling keep every partner visible.
   countInDataset(dataset, {
     indexes: [partner],
     blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength), version],

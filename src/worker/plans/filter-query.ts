@@ -1,11 +1,12 @@
-// Reads the filters of a plan list from a URL. Pure.
+// Reads the filters of a plan list from a URL.
 import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
 
+/** `problems` are sentences for the caller. */
 export type FilterResult = { kind: 'filter'; filter: PlanFilter } | { kind: 'invalid'; problems: string[] }
 
 /**
- * An empty value counts as absent. Unknown parameters are ignored, unless a name is almost a filter's: without the filter, the list
- * would have plans that the partner meant to leave out. Each problem names its filter and the fix.
+ * Reads the filters of a request. A filter with an empty value counts as absent. Unknown parameters are ignored, but a name that is
+ * almost a filter's is a problem: without the filter, the list would have plans that the partner meant to leave out.
  */
 export function parsePlanFilter(url: string): FilterResult {
   // Fast path: no query string.
@@ -24,7 +25,7 @@ export function parsePlanFilter(url: string): FilterResult {
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'filter', filter }
 }
 
-/** Removes the differences that programs make: case, `amp;`, white space, `_`, `-`, and brackets with an index. */
+/** Removes what programs change in a name: case, `amp;`, white space, `_`, `-`, and brackets such as `[]` or `[0]`. */
 function simplifyName(name: string): string {
   return name.toLowerCase().replaceAll(/amp;|[\s_-]|\[[0-9]*\]/g, '')
 }

@@ -17,8 +17,11 @@ export interface PlansDependencies {
   respondConditionally: RespondConditionally
 }
 
-/** Refusals come in this order: 401 for the token, 401 for the partner, 403 for the path, 400 for the filters. */
-export function createPlansRoute({ readConfig, verifyToken, openCatalog, respondConditionally }: PlansDependencies) {
+/**
+ * Creates the endpoint, which also refuses other methods. It refuses a request in this order: 401 for the token, 401 for the partner,
+ * 403 for the path, 400 for the filters.
+ */
+export function createPlansEndpoint({ readConfig, verifyToken, openCatalog, respondConditionally }: PlansDependencies) {
   return createRoutes()
     .get('/', async function plans(c) {
       const { signingKeys, seal } = await readConfig(c.env)

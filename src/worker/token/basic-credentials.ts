@@ -1,5 +1,5 @@
 // Reads client credentials from an Authorization header (RFC 7617, RFC 6749 section 2.3.1).
-import { decodeBase64 } from '../../crypto/base64.ts'
+import { decodeBase64, decodeUtf8 } from '../../crypto/base64.ts'
 import { cutScheme } from '../http/authorization-header.ts'
 
 export interface ClientCredentials {
@@ -7,9 +7,10 @@ export interface ClientCredentials {
   clientSecret: string
 }
 
+/** `missing`: no Authorization header, or one with another scheme. */
 export type BasicDefect = 'missing' | 'malformed'
 
-/** Our credentials take 76 characters of Base64. Longer headers are refused before they are decoded. */
+/** Our credentials take 76 characters of Base64. A longer text than this is refused before it is decoded. */
 const maxBase64Length = 1024
 
 /** The control characters of RFC 5234 appendix B.1, which RFC 7617 section 2 forbids. */
@@ -17,9 +18,8 @@ const maxBase64Length = 1024
 const controlCharacter = /[\u0000-\u001f\u007f]/
 
 /**
- * The Base64 must be canonical, the bytes are UTF-8, and the first colon separates ID and secret, which strict OAuth libraries
- * form-encode. An empty ID or secret is well formed.
- * @returns `missing` for another scheme, too
+ * Reads `Basic <Base64 of client_id:client_secret>`. The Base64 must be canonical and its bytes UTF-8. The first colon separates ID and
+ * secret, and either may be empty. Strict OAuth libraries form-encode both, so escapes such as `%5F` are decoded.
  */
 export function parseBasic(header = ''): ClientCredentials | BasicDefect {
   const encoded = cutScheme(header, 'Basic')
@@ -35,20 +35,11 @@ export function parseBasic(header = ''): ClientCredentials | BasicDefect {
   return { clientId, clientSecret }
 }
 
-/** Our client IDs and secrets have no `%`. A part with a malformed escape stays as it is, and matches none. */
+/** Decodes escapes once: our client IDs and secrets have no `%`. A part with a malformed escape stays as it is, and matches no client. */
 function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
     return part
-  }
-}
-
-/** Returns '' for bytes that are not UTF-8. */
-function decodeUtf8(bytes: Uint8Array | undefined): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return ''
   }
 }

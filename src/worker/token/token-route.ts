@@ -2,7 +2,7 @@
 import { issueAccessToken } from '../../crypto/access-token.ts'
 import { findSigningKey } from '../../crypto/signing-keys.ts'
 import type { ReadConfig } from '../../api/config.ts'
-import type { OpenSignIn } from '../cache/catalog-cache.ts'
+import type { DecideSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
 import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
@@ -15,19 +15,20 @@ import type { VerifiedSecrets } from './verified-secrets.ts'
 export interface TokenDependencies {
   readConfig: ReadConfig
   verifiedSecrets: VerifiedSecrets
-  openSignIn: OpenSignIn
+  decideSignIn: DecideSignIn
 }
 
-export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: TokenDependencies) {
+/** Creates the endpoint, which also refuses other methods. */
+export function createTokenEndpoint({ readConfig, verifiedSecrets, decideSignIn }: TokenDependencies) {
   return (
     createRoutes()
-      // Never reads the body. OAuth libraries may send one, and it must not carry credentials.
+      // The body is never read: OAuth libraries may send one, and credentials in it must not work.
       .post('/', async function token(c) {
         const { signingKeys, seal, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
         const credentials = readCredentials(c.req.header('Authorization'))
         const context = createCacheContext(c, seal, credentials.clientId)
         const client = await authenticateClient(
-          { openSignIn, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
+          { decideSignIn, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
           credentials,
           getNetwork(c.req.header('CF-Connecting-IP'), c.req.header('CF-Worker')),
           context,
@@ -39,8 +40,8 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
         }
 
         const { shortName, country, tokensValidFrom } = client.partner
-        // A lockdown that the check or copy does not know yet ends the token. A token that is issued in the same second after a
-        // lockdown must be valid.
+        // `asOfSeconds`: a lockdown that D1's answer or the copy does not have yet must end the token. `tokensValidFrom`: a token that
+        // is issued in the second of a lockdown, and after it, must be valid.
         const iat = Math.max(client.asOfSeconds, tokensValidFrom ?? 0)
         const exp = client.nowSeconds + tokenLifetimeSeconds
         const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }
@@ -55,14 +56,15 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
   )
 }
 
-const basicDefectMessages: Record<BasicDefect, string> = {
+const messagesByDefect: Record<BasicDefect, string> = {
   missing: 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.',
   malformed:
     'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8, without a line break at the end.',
 }
 
+/** @throws ApiError with a 400 unless the header holds credentials */
 function readCredentials(header: string | undefined): ClientCredentials {
   const parsed = parseBasic(header)
   if (typeof parsed === 'object') return parsed
-  throw new ApiError('invalid_request', { message: basicDefectMessages[parsed], reason: parsed })
+  throw new ApiError('invalid_request', { message: messagesByDefect[parsed], reason: parsed })
 }

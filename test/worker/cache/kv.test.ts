@@ -3,7 +3,6 @@ import { describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
 import {
-  changeCatalog,
   changePartner,
   client,
   clock,
@@ -96,16 +95,6 @@ describe('KV', () => {
     const { metadata } = await env.CATALOG_CACHE.getWithMetadata<object>(getListKey())
     await env.CATALOG_CACHE.put(getListKey(), text, { metadata: { ...metadata, ...overrides } })
   }
-
-  test('does not get a list over its limit of 25 MiB, and Cache-Status does not say so', async () => {
-    const frame = '{"text":""}'.length
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put').mockImplementation(async () => {})
-    db.text = 'x'.repeat(25 * 1024 * 1024 - frame)
-    expect((await request(0)).cacheStatus).toBe('kv; fwd=miss; stored')
-    changeCatalog(`${db.text}x`)
-    expect((await request(121 * second)).cacheStatus).toBe('kv; fwd=miss')
-    expect(put.mock.calls.filter(([key]) => key === getListKey()).length).toBe(1)
-  })
 
   test('counts as a miss if it fails', async () => {
     expect(await request(0, {}, { kv: failingKv })).toMatchObject({ text: 'first', tier: 'd1' })

@@ -8,7 +8,7 @@ import type { PartnerAccess } from '../../../src/db/client-queries.ts'
 import { StorageError } from '../../../src/db/database.ts'
 import { createKv } from '../../support/memory-kv.ts'
 import type { CacheContext, CatalogSession } from '../../../src/worker/cache/cache-context.ts'
-import { createCatalogCache, type SignIn } from '../../../src/worker/cache/catalog-cache.ts'
+import { createCatalogCache, type ClientFacts } from '../../../src/worker/cache/catalog-cache.ts'
 
 export const second = 1000
 export const minute = 60 * second
@@ -195,8 +195,8 @@ export const open = (overrides: Partial<CacheContext> = {}, filter: PlanFilter =
   isolate.openCatalog(makeContext(overrides), { clientId: client.id, countryHint, filter })
 
 /** Reads what is known about the client, and lets an old copy decide. */
-export const readForSignIn = (context: CacheContext, id = client.id): Promise<SignIn> =>
-  isolate.openSignIn(
+export const readForSignIn = (context: CacheContext, id = client.id): Promise<ClientFacts> =>
+  isolate.decideSignIn(
     context,
     id,
     async (found) => found,
