@@ -34,12 +34,11 @@ export function describeTokenOperation() {
           token_type: 'Bearer',
         }),
       },
-      ...describeRefusals('TokenErrorResponse', [
-        ['invalid_request', 'The Authorization header is missing or cannot be read.'],
-        byDefault('invalid_client'),
-        byDefault('rate_limited'),
-        byDefault('internal_error'),
-        byDefault('unavailable'),
+      ...describeRefusals('TokenErrorResponse', 'The Authorization header is missing or cannot be read.', [
+        'invalid_client',
+        'rate_limited',
+        'internal_error',
+        'unavailable',
       ]),
     },
   }
@@ -65,16 +64,19 @@ export function describePlansOperation() {
         }),
       },
       304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
-      ...describeRefusals('ErrorResponse', [
-        ['invalid_request', 'A filter is repeated, its name is almost right, or its value cannot be read.'],
-        byDefault('missing_token'),
-        byDefault('expired_token'),
-        byDefault('invalid_token'),
-        byDefault('forbidden'),
-        byDefault('rate_limited'),
-        byDefault('internal_error'),
-        byDefault('unavailable'),
-      ]),
+      ...describeRefusals(
+        'ErrorResponse',
+        'A filter is repeated, its name is almost right, or its value cannot be read.',
+        [
+          'missing_token',
+          'expired_token',
+          'invalid_token',
+          'forbidden',
+          'rate_limited',
+          'internal_error',
+          'unavailable',
+        ],
+      ),
     },
   }
 }
@@ -125,22 +127,23 @@ function listHeaders() {
   }
 }
 
-/** An error code with the text that the operation documents. */
-type Refusal = readonly [code: ErrorCode, message: string]
-
-function byDefault(code: ErrorCode): Refusal {
-  return [code, refusals[code].message]
-}
-
 /**
- * Returns one response per status; the codes that share a status are its examples. `default` is for codes that a later version
- * adds.
+ * Returns one response for each status, by status; the codes that share a status are its examples. `default` is for codes that a later
+ * version adds.
+ * @param invalidRequest the message of the code `invalid_request`.
+ * @param otherCodes each with its own message.
  */
-function describeRefusals(schema: 'ErrorResponse' | 'TokenErrorResponse', cases: readonly Refusal[]) {
+function describeRefusals(
+  schema: 'ErrorResponse' | 'TokenErrorResponse',
+  invalidRequest: string,
+  otherCodes: readonly ErrorCode[],
+) {
   const isToken = schema === 'TokenErrorResponse'
-  const describe = (description: string, codes: readonly Refusal[], headers: object = {}) => {
+  const readMessage = (code: ErrorCode) => (code === 'invalid_request' ? invalidRequest : refusals[code].message)
+  const describe = (description: string, codes: readonly ErrorCode[], headers: object = {}) => {
     const examples = Object.fromEntries(
-      codes.map(([error, message]) => {
+      codes.map((error) => {
+        const message = readMessage(error)
         const body = { message, error, requestId: exampleRequestId }
         return [error, { value: isToken ? { ...body, error_description: message } : body }]
       }),
@@ -161,8 +164,9 @@ function describeRefusals(schema: 'ErrorResponse' | 'TokenErrorResponse', cases:
       Allow: referToHeader('Allow'),
     }),
   }
-  for (const [status, codes] of Map.groupBy(cases, ([code]) => refusals[code].status)) {
-    const description = codes.map(([code, message]) => `\`${code}\`: ${message}`).join(' ')
+  const codesByStatus = Map.groupBy(['invalid_request', ...otherCodes] as const, (code) => refusals[code].status)
+  for (const [status, codes] of codesByStatus) {
+    const description = codes.map((code) => `\`${code}\`: ${readMessage(code)}`).join(' ')
     const headers = {
       ...(status === 401 && { 'WWW-Authenticate': referToHeader(isToken ? 'BasicChallenge' : 'BearerChallenge') }),
       ...((status === 429 || status === 503) && { 'Retry-After': referToHeader('RetryAfter') }),

@@ -1,7 +1,7 @@
-// A block of code with its copy button, which browser/copy-button.ts serves: when the site is built, and in the browser. Pure.
+// Renders a block of code with a copy button: when the site is built, and in the browser on "Try it". Pure.
 import { raw } from 'hono/html'
 
-/** The code takes the focus, so that it can be scrolled with the keyboard. @param markup of `text`, with its colors. */
+/** The code can be focused, so that the keyboard scrolls it. @param markup the text as HTML, with its colors. */
 export function renderCodeBlock(text: string, markup = escapeText(text)) {
   const label = escapeText(`Copy ${text.split('\n', 1)[0]}`)
   const button = `<button class="copy" type="button" aria-label="${label}">Copy</button>`

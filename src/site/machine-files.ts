@@ -7,7 +7,7 @@ import { getMarkdownPath, type Page, type Section } from './page-shell.ts'
 const summary =
   'A partner’s server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be offered in its country.'
 
-/** https://llmstxt.org: links to every page as Markdown, and the API reference for readers who can't follow them. */
+/** https://llmstxt.org: links to every page as Markdown, and the whole API reference for programs that can't follow links. */
 export function formatLlmsTxt(origin: string, sections: readonly Section[]): string {
   const pages = sections.flatMap((section) => section.pages)
   const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
@@ -25,7 +25,7 @@ ${reference.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')}`
   return text.replaceAll('](/', `](${origin}/`)
 }
 
-/** Adds the page's address, and makes links lead to the Markdown of other pages. "Copy page" makes both absolute. */
+/** Adds the page's address, and makes links lead to the Markdown of other pages. Both begin with `/`: "Copy page" adds the origin. */
 export function formatMarkdown({ path, markdown }: Page): string {
   // Only paths of files have a dot, such as `/openapi.json`.
   const linked = markdown.replaceAll(

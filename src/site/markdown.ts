@@ -12,7 +12,7 @@ import type { Markup } from './page-shell.ts'
 function createMarked(): Marked {
   const ids = new Set<string>()
 
-  /** Separates the given ID, if there is one, from the content. */
+  /** Returns the ID of a heading or a cell, its own or one from its text, and the content without its own ID. */
   function readId(text: string, content: string): { id: string; content: string } {
     const [, given] = [...text.matchAll(givenId)][0] ?? []
     const slug = given ?? createSlug(text)
@@ -48,18 +48,23 @@ function createMarked(): Marked {
   })
 }
 
-/** Replaces a comment such as `<!-- samples -->` in a page: by Markdown, or by HTML and its text in the Markdown of the page. */
+/** What replaces a comment such as `<!-- samples -->` in a page: Markdown, or HTML, with a text for the page as Markdown. */
 export type Block = string | { html: Markup; markdown: string }
 
-/** Reads a page of src/site/pages; its title is the level-1 heading. */
+/** Reads a page of src/site/pages as HTML and as Markdown. Its title is the level-1 heading. @param blocks by the name in the comment. */
 export function readProse(file: string, blocks: Record<string, Block>) {
   const source = readSiteFile(`pages/${file}`)
+  /** Replaces each comment by what `choose` returns for its block. */
   const fill = (choose: (block: Block, comment: string) => string) =>
     source.replaceAll(comments, (comment, name: string) => {
       const block = blocks[name]
       if (block === undefined) throw new Error(`${file} needs the block "${name}".`)
       return choose(block, comment)
     })
+  const readHtml = (name: string): Markup | string => {
+    const block = blocks[name]
+    return typeof block === 'object' ? block.html : ''
+  }
   const markdown = fill((block) => (typeof block === 'string' ? block : block.markdown))
     // Programs that show Markdown make IDs of their own from headings.
     .replaceAll(/^(#.*) \{#([^}]+)\}$/gm, '<a id="$2"></a>\n\n$1')
@@ -67,17 +72,12 @@ export function readProse(file: string, blocks: Record<string, Block>) {
   const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
   const filled = fill((block, comment) => (typeof block === 'string' ? block : comment))
-  // Parts with an odd index are names of blocks with HTML.
+  // `split` also returns the group of the pattern: parts with an odd index are names of blocks with HTML.
   const parts = createMarked().parse(filled, { async: false }).split(comments)
   const body = html`<article class="prose">
     ${parts.map((part, index) => (index % 2 === 0 ? raw(part) : readHtml(part)))}
   </article>`
   return { title, body, markdown }
-
-  function readHtml(name: string): Markup | string {
-    const block = blocks[name]
-    return typeof block === 'object' ? block.html : ''
-  }
 }
 
 const comments = /<!-- (\w+) -->/g

@@ -37,8 +37,8 @@ export function renderArtwork(identifier: string): Markup {
 }
 
 /**
- * Returns the path of a row of hills, filled down to the bottom edge. A hill bends towards its height, and meets the next one
- * half-way between both heights, where they have the same slope.
+ * Returns the SVG path of a row of hills, filled down to the bottom edge. Each hill is a curve towards its height. Two curves meet
+ * half-way between their heights, where they have the same slope.
  */
 function drawRidge(top: number, random: () => number): string {
   const step = 80

@@ -1,4 +1,5 @@
-// Renders a plan as a card: on the start page and in the picture of the guide when the site is built, and in the browser on "Try it". Pure.
+// Renders a plan as a card: when the site is built, for the start page and the guide "Plans and filters", and in the browser on "Try it".
+// Pure.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
 import type { Plan } from '../catalog/plan-schema.ts'
@@ -19,64 +20,64 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
   </article>`
 }
 
-/** Returns what stands behind a value: nothing on a card, and the names of its fields in blocks/card-picture.ts. */
-export type NameFields = (...fields: (keyof Plan)[]) => Markup | string
-const nameNone: NameFields = () => ''
+/** Returns the markup behind the value of these fields: none on a card. In blocks/card-picture.ts, it is the names of the fields. */
+export type LabelFields = (...fields: (keyof Plan)[]) => Markup | string
+const noLabel: LabelFields = () => ''
 
-export function renderFace(plan: Plan, scale: Scale, name = nameNone): Markup {
+export function renderFace(plan: Plan, scale: Scale, label = noLabel): Markup {
   const { category, productRiskLevel, isInvestable } = plan
-  return html`${category && html`<p class="card-category">${category.displayName}${name('category')}</p>`}
-    <h2>${plan.coolName}${name('coolName')}</h2>
-    <p class="card-hint">${plan.hint}${name('hint')}</p>
-    ${!isInvestable && renderNote(plan, name)} ${renderReturns(plan, scale, name)}
+  return html`${category && html`<p class="card-category">${category.displayName}${label('category')}</p>`}
+    <h2>${plan.coolName}${label('coolName')}</h2>
+    <p class="card-hint">${plan.hint}${label('hint')}</p>
+    ${!isInvestable && renderNote(plan, label)} ${renderReturns(plan, scale, label)}
     ${renderFacts('facts', [
-      ['Start with', isInvestable && formatAmounts(plan.minInvestableAmounts), name('minInvestableAmounts')],
-      ['Top up from', isInvestable && formatAmounts(plan.minTopUpAmounts), name('minTopUpAmounts')],
-      ['Risk', productRiskLevel?.name, name('productRiskLevel')],
-      ['Lock-in', formatDays(plan.lockInPeriod), name('lockInPeriod')],
+      ['Start with', isInvestable && formatAmounts(plan.minInvestableAmounts), label('minInvestableAmounts')],
+      ['Top up from', isInvestable && formatAmounts(plan.minTopUpAmounts), label('minTopUpAmounts')],
+      ['Risk', productRiskLevel?.name, label('productRiskLevel')],
+      ['Lock-in', formatDays(plan.lockInPeriod), label('lockInPeriod')],
     ])}`
 }
 
-export function renderNote({ nonInvestableNote }: Plan, name: NameFields): Markup {
+export function renderNote({ nonInvestableNote }: Plan, label: LabelFields): Markup {
   return html`<div class="card-note">
-    <strong>Closed to new investment</strong>${name('isInvestable')}
-    <p>${nonInvestableNote}${name('nonInvestableNote')}</p>
+    <strong>Closed to new investment</strong>${label('isInvestable')}
+    <p>${nonInvestableNote}${label('nonInvestableNote')}</p>
   </div>`
 }
 
-export function renderDetails(plan: Plan, name = nameNone): Markup {
+export function renderDetails(plan: Plan, label = noLabel): Markup {
   const { fundManager, planType, fundCurrency } = plan
-  return html`<h3>${plan.name}${name('name')}</h3>
-    <p>${plan.about}${name('about')}</p>
+  return html`<h3>${plan.name}${label('name')}</h3>
+    <p>${plan.about}${label('about')}</p>
     ${renderFacts('details', [
-      ['Managed by', fundManager?.name, name('fundManager')],
-      ['Type', planType?.name, name('planType')],
-      ['Invests in', plan.sector, name('sector')],
-      ['Term', plan.tenor, name('tenor')],
-      ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible', name('partialWithdrawable')],
-      ['Returns', plan.profitTypeDescription, name('profitTypeDescription')],
-      ['Currency of the fund', fundCurrency?.currency, name('fundCurrency')],
+      ['Managed by', fundManager?.name, label('fundManager')],
+      ['Type', planType?.name, label('planType')],
+      ['Invests in', plan.sector, label('sector')],
+      ['Term', plan.tenor, label('tenor')],
+      ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible', label('partialWithdrawable')],
+      ['Returns', plan.profitTypeDescription, label('profitTypeDescription')],
+      ['Currency of the fund', fundCurrency?.currency, label('fundCurrency')],
     ])}
     <p class="card-links">
-      <span><a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>${name('factSheet')}</span>
-      <span><a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>${name('prospectus')}</span>
-      <span><a href="${plan.imageUrl}" rel="noreferrer">Artwork</a>${name('imageUrl')}</span>
-      <span><a href="${plan.thumbnail}" rel="noreferrer">Thumbnail</a>${name('thumbnail')}</span>
+      <span><a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>${label('factSheet')}</span>
+      <span><a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>${label('prospectus')}</span>
+      <span><a href="${plan.imageUrl}" rel="noreferrer">Artwork</a>${label('imageUrl')}</span>
+      <span><a href="${plan.thumbnail}" rel="noreferrer">Thumbnail</a>${label('thumbnail')}</span>
     </p>`
 }
 
-/** Hides the label of a fact that is not known. */
+/** Leaves out a fact whose value is not known. */
 function renderFacts(
   className: string,
-  facts: readonly (readonly [string, string | false | undefined, Markup | string])[],
+  facts: readonly (readonly [term: string, value: string | false | undefined, label: Markup | string])[],
 ) {
   return html`<dl class="${className}">
     ${facts.map(
-      ([term, description, names]) =>
-        description &&
+      ([term, value, label]) =>
+        value &&
         html`<div>
           <dt>${term}</dt>
-          <dd>${description}${names}</dd>
+          <dd>${value}${label}</dd>
         </div>`,
     )}
   </dl>`
@@ -108,11 +109,11 @@ const unknown = html`<span class="unknown"
   ><span aria-hidden="true">–</span><span class="visually-hidden">not available</span></span
 >`
 
-function renderReturns(plan: Plan, { top, bottom }: Scale, name: NameFields): Markup {
+function renderReturns(plan: Plan, { top, bottom }: Scale, label: LabelFields): Markup {
   const returns = listReturns(plan)
   if (returns.every(({ value }) => value === null)) return html``
-  const currency = html`${plan.currency}${name('currency')}`
-  const day = html`${formatDate(plan.performanceDate)}${name('performanceDate')}`
+  const currency = html`${plan.currency}${label('currency')}`
+  const day = html`${formatDate(plan.performanceDate)}${label('performanceDate')}`
   const toY = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
   return html`<div class="returns">
     <p>Annualized return in ${currency} as of ${day}</p>
@@ -139,7 +140,7 @@ function renderReturns(plan: Plan, { top, bottom }: Scale, name: NameFields): Ma
           </div>`,
       )}
     </dl>
-    ${name('performance1', 'performance3', 'performance5', 'performance10')}
+    ${label('performance1', 'performance3', 'performance5', 'performance10')}
     <p class="caution">Past returns do not guarantee future returns.</p>
   </div>`
 }

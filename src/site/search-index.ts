@@ -4,7 +4,7 @@ import { readSiteFile } from './markdown.ts'
 import type { SearchEntry } from './search-engine.ts'
 import type { Page, Section } from './page-shell.ts'
 
-/** Words that partners search for, by the part of a page that answers. That part lacks these words, or other parts use them more. */
+/** Words that partners search for, by the URL of the part of a page that answers. The search would not find that part by them. */
 const synonyms = parseTrusted<Record<string, string>>(readSiteFile('search-synonyms.json'))
 
 const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g

@@ -1,5 +1,6 @@
 // npm run checkers -- --url http://localhost:8787 : checks the site, openapi.json and the API of a running service with other
-// people's programs, and prints one line per check. --every-page measures the speed of all pages. The credentials of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+// people's programs, and prints one line per check. --every-page measures the speed of all pages. The credentials of a partner are in
+// CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
@@ -9,7 +10,7 @@ import { originRule } from '../../src/ops/commands/frame/shared-flags.ts'
 import { readOrigin } from '../../src/api/origin.ts'
 import { advice } from '../../src/site/blocks/error-advice.ts'
 import { findAddress, runThroughPrism } from './prism-proxy.ts'
-import { createPrograms, type Program, type Programs } from './programs.ts'
+import { createPrograms, type Programs } from './programs.ts'
 
 const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
@@ -38,7 +39,8 @@ interface Service {
  * Each check rejects with an error that has the output of its program. They run side by side. A program that found nothing to
  * check also ends with code 0, so each check makes sure that its program had its files and requests.
  */
-function listChecks(service: Service, { start, run }: Programs): Record<string, () => Promise<unknown>> {
+function listChecks(service: Service, programs: Programs): Record<string, () => Promise<unknown>> {
+  const { start, run } = programs
   const { origin, credentials, files, measured } = service
   const pages = files.filter((file) => file.endsWith('.html'))
   return {
@@ -75,7 +77,7 @@ function listChecks(service: Service, { start, run }: Programs): Record<string, 
       ),
 
     'prism: as a mock server, each error that a partner can see only there': () =>
-      checkMockedErrors(start(tool('prism'), ['mock', document, '--port', '0']), credentials.SHORT_NAME),
+      checkMockedErrors(programs, credentials),
 
     'npm and tsc: the TypeScript client, as a package and as a file': () =>
       run(process.execPath, ['test/checkers/typescript-client.ts', '--url', origin], { env: credentials }),
@@ -185,19 +187,17 @@ async function checkLinks({ origin, files }: Service, start: Programs['start']):
   if (code !== '0' || problems.length > 0) throw new Error([`Exit code: ${code}.`, ...problems].join('\n'))
 }
 
-/** Sends the requests of the errors page. */
-async function checkMockedErrors(prism: Program, shortName: string): Promise<void> {
+/** Sends the requests of the errors page that go to a mock server. */
+async function checkMockedErrors({ start, run }: Programs, env: Record<string, string>): Promise<void> {
+  const prism = start(tool('prism'), ['mock', document, '--port', '0'])
   try {
-    const address = await findAddress(prism)
-    const mocked = Object.entries(advice).flatMap(([code, { mock }]) => (mock ? [[code, mock[1]] as const] : []))
+    const { origin } = new URL(await findAddress(prism))
+    const mocked = Object.entries(advice).filter(([, { whyMocked }]) => whyMocked)
     if (mocked.length === 0) throw new Error('No error code has a mock.')
-    for (const [code, prefer] of mocked) {
-      const isToken = code === 'rate_limited'
-      const url = `${address}/api/v3/partners/${isToken ? 'auth' : `${shortName}/plans`}`
-      const headers = { Authorization: isToken ? 'Basic YW55OmFueQ==' : 'Bearer any', Prefer: prefer }
-      const response = await fetch(url, { method: isToken ? 'POST' : 'GET', headers })
-      const text = await response.text()
-      if (!text.includes(`"error":"${code}"`)) throw new Error(`${code}: ${response.status} ${text}`)
+    for (const [code, { request }] of mocked) {
+      const command = `curl -sS ${request.replace('http://127.0.0.1:4010', origin)}`
+      const text = await run('sh', ['-c', command], { env })
+      if (!text.includes(`"error":"${code}"`)) throw new Error(`${code}: ${text}`)
     }
   } finally {
     prism.end()

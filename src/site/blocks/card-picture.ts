@@ -3,20 +3,20 @@ import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
 import type { Block } from '../markdown.ts'
 import { renderArtwork } from '../plan-artwork.ts'
-import { computeScale, renderDetails, renderFace, renderNote, type NameFields } from '../plan-card.ts'
+import { computeScale, renderDetails, renderFace, renderNote, type LabelFields } from '../plan-card.ts'
 
-const note = 'No new investors until the first quarter of 2027.'
+const noteOfClosedPlan = 'No new investors until the first quarter of 2027.'
 
-const name: NameFields = (...fields) => html`${fields.map((field) => html` <code>${field}</code>`)}`
+const label: LabelFields = (...fields) => html`${fields.map((field) => html` <code>${field}</code>`)}`
 
 export function createCardPicture(): Block {
   const markup = html`<figure class="picture">
     <div class="card">
       <div class="art">${renderArtwork(examplePlan.identifier)}</div>
-      <div class="card-body">${renderFace(examplePlan, computeScale([examplePlan]), name)}</div>
+      <div class="card-body">${renderFace(examplePlan, computeScale([examplePlan]), label)}</div>
     </div>
-    <div class="card card-body">${renderDetails(examplePlan, name)}</div>
-    <div class="card card-body">${renderNote({ ...examplePlan, nonInvestableNote: note }, name)}</div>
+    <div class="card card-body">${renderDetails(examplePlan, label)}</div>
+    <div class="card card-body">${renderNote({ ...examplePlan, nonInvestableNote: noteOfClosedPlan }, label)}</div>
     <figcaption>A card, its details, and the note of a closed plan, with the name of each field.</figcaption>
   </figure>`
   return { html: markup, markdown: '' }

@@ -5,14 +5,18 @@ interface Advice {
   cause: string
   fix: string
   /** The arguments of curl for a request that gets this error and has no other effect. */
-  request?: string
-  /** Why no request should cause this error, and the value of the header Prefer that makes the mock server send it. */
-  mock?: [reason: string, prefer: string]
+  request: string
+  /** Why that request goes to a mock server instead of the service. */
+  whyMocked?: string
 }
 
 const plans = '"$API/api/v3/partners/$SHORT_NAME/plans"'
 const token = '"$API/api/v3/partners/auth"'
 const bearer = '-H "Authorization: Bearer $TOKEN"'
+/** The API on a mock server, at the default port of Prism, which accepts any Authorization header and returns what Prefer asks for. */
+const mock = 'http://127.0.0.1:4010/api/v3/partners'
+const requestMockedPlans = (prefer: string) =>
+  `-H "Authorization: Bearer any" -H "Prefer: ${prefer}" "${mock}/$SHORT_NAME/plans"`
 
 /** Covers every error code: a new code without an entry doesn't compile. */
 export const advice: Record<ErrorCode, Advice> = {
@@ -36,7 +40,8 @@ export const advice: Record<ErrorCode, Advice> = {
   expired_token: {
     cause: 'The token was issued more than expires_in seconds ago.',
     fix: 'Get a new token with your credentials and send the request again. Next time, renew the token before it expires.',
-    mock: ['Only time can cause it.', 'code=401, example=expired_token'],
+    request: requestMockedPlans('code=401, example=expired_token'),
+    whyMocked: 'Only time can cause it.',
   },
   invalid_token: {
     cause:
@@ -63,18 +68,21 @@ export const advice: Record<ErrorCode, Advice> = {
     cause:
       'There were too many requests in one minute: for tokens, with your client ID or from your IP address, or for lists with [new filters](/limits#fair-use).',
     fix: 'Wait for the number of seconds in the Retry-After header. Then reuse each token until it expires, and filters that you sent before.',
-    mock: ['Don’t cause it: your own servers would be refused, too.', 'code=429'],
+    request: `-X POST -u any:any -H "Prefer: code=429" "${mock}/auth"`,
+    whyMocked: 'Don’t cause it: your own servers would be refused, too.',
   },
   internal_error: {
     cause: 'An error in our service.',
     fix: 'Try again. If the error continues, send the request ID to support.',
-    mock: ['Only we can cause it.', 'code=500'],
+    request: requestMockedPlans('code=500'),
+    whyMocked: 'Only we can cause it.',
   },
   unavailable: {
     cause:
       'Our database fails, and no [copy](/promises#outage) can answer. On a token request, the secret may also be new or wrong.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
-    mock: ['Only we can cause it.', 'code=503'],
+    request: requestMockedPlans('code=503'),
+    whyMocked: 'Only we can cause it.',
   },
 }
 

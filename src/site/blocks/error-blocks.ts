@@ -1,4 +1,4 @@
-// The parts of the errors page that come from the Worker's own table of error codes.
+// The parts of the errors page that come from the table of error codes: an example of a body, and the advice for each code.
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { formatCode } from '../markdown.ts'
 import { advice, isErrorCode } from './error-advice.ts'
@@ -15,7 +15,8 @@ export function formatErrorBlocks(): Record<string, string> {
 }
 
 function formatAdvice(code: ErrorCode): string {
-  const { cause, fix } = advice[code]
+  const { cause, fix, request, whyMocked } = advice[code]
+  const introduction = whyMocked ? `${whyMocked} Make the [mock server](/testing#mock-server) return it:\n\n` : ''
   return `## ${refusals[code].status} \`${code}\` {#${code}}
 
 **Message:** \`${refusals[code].message}\`
@@ -24,17 +25,7 @@ function formatAdvice(code: ErrorCode): string {
 
 **Fix:** ${fix}
 
-${formatReproduction(code)}`
-}
-
-function formatReproduction(code: ErrorCode): string {
-  const { request, mock: [reason, prefer] = [] } = advice[code]
-  if (request !== undefined) return formatCurl(request)
-  // The mock listens at Prism's default port. It requires an Authorization header, with any value.
-  const path = code === 'rate_limited' ? 'auth' : '$SHORT_NAME/plans'
-  const credentials = code === 'rate_limited' ? '-X POST -u any:any' : '-H "Authorization: Bearer any"'
-  const mocked = `${credentials} -H "Prefer: ${prefer}" "http://127.0.0.1:4010/api/v3/partners/${path}"`
-  return `${reason} Make the [mock server](/testing#mock-server) return it:\n\n${formatCurl(mocked)}`
+${introduction}${formatCurl(request)}`
 }
 
 function formatCurl(curlArguments: string): string {

@@ -6,6 +6,7 @@ import { formatMarkdownTable } from '../markdown.ts'
 
 const { availabilityDays, availabilityTargetPercent, staleIfErrorHours, copyRenewalHours, inProductionSince } = promises
 
+/** What replaces a comment such as `<!-- copyHours -->` in a page, by the name in the comment. */
 export const promised: Record<string, string> = {
   availabilityDays: String(availabilityDays),
   availabilityPercent: String(availabilityTargetPercent),

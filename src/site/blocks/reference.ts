@@ -92,6 +92,7 @@ function formatResponses(operationId: string, responses: Operation['responses'])
   return formatMarkdownTable(['Status', 'Body', 'Meaning'], rows)
 }
 
+/** Returns a folded block with the body of a response, false if there is no example of one. */
 function formatExample(status: string, content: Response['content']): string | false {
   const example = content?.['application/json'].example
   return (
@@ -133,12 +134,14 @@ function formatHeaders({ paths, components }: OpenapiDocument): string {
 
 const maxExampleLength = 60
 
+/** Formats an example as code, cut off if it is long. */
 function formatValue(value: unknown): string {
   if (value === undefined) return ''
   const json = typeof value === 'string' ? value.replaceAll(/\s+/g, ' ') : JSON.stringify(value)
   return `\`${json.length > maxExampleLength ? `${json.slice(0, maxExampleLength)}…` : json}\``
 }
 
+/** Describes a type, such as `string, date` or `array of [Plan](#Plan)`. */
 function formatType({ type = '', format, maxLength, anyOf, items, $ref }: Schema): string {
   if ($ref !== undefined) return `[${readName({ $ref })}](#${readName({ $ref })})`
   if (anyOf) return anyOf.map(formatType).join(' or ')

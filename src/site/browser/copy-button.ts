@@ -1,4 +1,4 @@
-// The copy buttons of code, including the code that "Try it" adds, and "Copy page", which copies the page as Markdown.
+// Serves the copy buttons of code, also of code that "Try it" adds later, and "Copy page", which copies the page as Markdown.
 import { exampleOrigin } from '../example-origin.ts'
 
 export function serveCopyButtons(): void {

@@ -1,4 +1,4 @@
-// The search dialog. The engine and the index load when the reader opens it. Text typed meanwhile is kept.
+// The search dialog. It loads the search engine and the index when the reader opens it, and keeps text that is typed meanwhile.
 import { support } from '../../api/promises.ts'
 import { parseTrusted } from '../../json.ts'
 import type { SearchEntry, SearchResult } from '../search-engine.ts'
@@ -98,13 +98,14 @@ function renderResult({ entry, terms }: SearchResult): HTMLElement {
   return item
 }
 
-/** The text, with each word that begins with one of the terms in a `mark`. */
+/** Splits the text into pieces: each word that begins with one of the terms is a `<mark>`. */
 function markTerms(text: string, terms: readonly string[]): (string | HTMLElement)[] {
   // Terms are letters and digits only.
   const parts = text.split(new RegExp(`(?<![\\p{L}\\p{N}])((?:${terms.join('|')})[\\p{L}\\p{N}]*)`, 'iu'))
   return parts.map((part, index) => (index % 2 === 1 ? make('mark', { textContent: part }) : part))
 }
 
+/** Creates an element that has these properties. */
 function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]>,
