@@ -6,6 +6,8 @@ export function cutScheme(header: string, scheme: string): string | undefined {
   const end = scheme.length
   if (header.slice(0, end).toLowerCase() !== scheme.toLowerCase()) return undefined
   if (header.length === end) return ''
-  // The pattern begins with ^, so its time grows only with the length of the header, whatever strangers send.
-  return header[end] === ' ' ? header.slice(end).replace(/^ +/, '') : undefined
+  if (header[end] !== ' ') return undefined
+  let start = end
+  while (header[start] === ' ') start++
+  return header.slice(start)
 }
