@@ -1,5 +1,5 @@
-// npm run generate: fills the marks of the project's own pages, such as `<!-- hours -->30 hours<!-- end -->`, with promises, defaults of
-// the configuration, and the rules of alerts.
+// A part of npm run generate: fills the marks of the project's pages, such as `<!-- hours -->30 hours<!-- end -->`, with promises,
+// defaults of the configuration, and the rules of alerts.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultTokenLifetimeSeconds } from '../api/config.ts'

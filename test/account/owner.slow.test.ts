@@ -37,7 +37,6 @@ test('all checks pass with the values of an owner', async () => {
   }, text)
   await writeFile(file, filled)
   const type = startShell(copy.folder, { PATH: process.env['PATH'] ?? '', HOME: copy.home }, join(copy.home, 'shell'))
-  // `--version` prints a commit.
   const commit = 'git -c user.name=owner -c user.email=owner@amani-plans.example commit --quiet --allow-empty -m Owned'
   for (const command of ['git init --quiet', commit, 'npm run generate && npm run format', 'npm run check']) {
     const { code, output } = await type(command)

@@ -6,14 +6,8 @@ import type { MemoryRow } from './measure-memory.ts'
 import type { OutageRow } from './measure-outage.ts'
 import { isMissed, type RatioRow } from './measure-ratios.ts'
 
-function formatRows(rows: readonly object[]): string {
-  return formatTable(rows)
-    .map((piece) => (typeof piece === 'string' ? piece : piece.text))
-    .join('')
-}
-
 export function formatRatios(rows: readonly RatioRow[]): string {
-  return formatRows(
+  return formatTable(
     rows.map((row) => ({
       WHAT: row.name,
       'REQUESTS/S': String(Math.round(row.app.requestsPerSecond)),
@@ -28,7 +22,7 @@ export function formatRatios(rows: readonly RatioRow[]): string {
 }
 
 export function formatLatency(rows: readonly LatencyRow[]): string {
-  return formatRows(
+  return formatTable(
     rows.map((row) => ({
       LATENCY: row.situation,
       MEDIAN: `${Math.round(row.medianMs)} ms`,
@@ -42,7 +36,7 @@ export function formatLatency(rows: readonly LatencyRow[]): string {
 
 export function formatMemory(rows: readonly MemoryRow[]): string {
   const formatMegabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
-  return formatRows(
+  return formatTable(
     rows.map(({ situation, listBytes, bufferBytes, heapBytes, refused }) => ({
       MEMORY: situation,
       'LISTS, ONCE EACH': formatMegabytes(listBytes),
@@ -54,7 +48,7 @@ export function formatMemory(rows: readonly MemoryRow[]): string {
 }
 
 export function formatOutage(rows: readonly OutageRow[]): string {
-  return formatRows(
+  return formatTable(
     rows.map(({ situation, requests, d1Queries, p50Ms, p99Ms }) => ({
       OUTAGE: situation,
       REQUESTS: String(requests),
@@ -67,7 +61,7 @@ export function formatOutage(rows: readonly OutageRow[]): string {
 
 export function formatCosts(rows: readonly CostRow[]): string {
   const format = (dollars: number) => `$${dollars.toFixed(2)}`
-  return formatRows(
+  return formatTable(
     rows.map(({ lists, dollars: { requests, cpu, kv, d1, log } }) => ({
       'A MILLION LISTS': lists,
       REQUESTS: format(requests),
@@ -82,7 +76,7 @@ export function formatCosts(rows: readonly CostRow[]): string {
 
 /** The loads of D1 that DEPLOY.md names. */
 export function formatLoads(): string {
-  return formatRows(
+  return formatTable(
     [
       [300, 100, 1],
       [300, 1000, 1],

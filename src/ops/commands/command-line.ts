@@ -1,7 +1,6 @@
 // Parses a command line, runs its verb, and decides the exit code.
 import { Command, CommanderError, Option } from 'commander'
 import { checkAttribution, checkNoSecrets, type Attribution } from '../core/record/attribution.ts'
-import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
 import { nothingChanged, UserError } from '../shared/user-error.ts'
@@ -13,7 +12,7 @@ import { createRun } from './frame/run.ts'
 import { listFlags } from './frame/shared-flags.ts'
 import { toKebabCase, type Flag, type SharedInput, type Verb } from './frame/verb.ts'
 
-/** 0; 2 for a mistake or a service that can't be used; 3 for findings; 1 for a bug. Stderr says more, line by line. */
+/** 0 for success; 2 for a mistake, or a service that can't be used; 3 for findings; 1 for a bug. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 /** Arguments and flags by name. The flags that verbs share have known types. */
@@ -26,18 +25,19 @@ interface Values extends Partial<SharedInput> {
   yes?: boolean
 }
 
-interface TypedVerb {
+/** A verb that the parser knows, with commander's object for it. */
+interface ParsedVerb {
   command: Command
   verb: Verb
 }
 
+/** Runs the command that `argv` of the context names, and prints what went wrong. */
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io } = context
-  // Commander's own command takes one word.
-  const words = context.argv[0] === 'help' ? [...context.argv.slice(1), '--help'] : context.argv
-  const isAll = words.includes('--help') && words.includes('--all')
-  const argv = isAll ? words.filter((word) => word !== '--all') : words
+  const isHelp = context.argv.includes('--help')
+  const isAll = isHelp && context.argv.includes('--all')
+  const argv = isAll ? context.argv.filter((word) => word !== '--all') : context.argv
   let page = ''
   let code: ExitCode = 0
   const root = new Command('ops').exitOverride().configureOutput({
@@ -49,11 +49,11 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     getErrHelpWidth: () => 100,
   })
   try {
-    const typed = await addCommands(root, argv, isAll, Math.floor(context.clock.nowMs() / 1000))
-    for (const { command, verb } of typed) {
+    const parsed = await addCommands(root, argv[0], isAll, Math.floor(context.clock.nowMs() / 1000))
+    for (const { command, verb } of parsed) {
       command.action(async () => void (code = await runVerb(verb, readValues(command, verb), context)))
     }
-    if (!argv.includes('--help')) checkNoKeptFlags(typed, context)
+    if (!isHelp) checkNoKeptFlags(parsed, context)
     await root.parseAsync(argv, { from: 'user' })
     return code
   } catch (error) {
@@ -68,49 +68,47 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
   }
 }
 
-/** The errors whose messages are for people, by name: not every command loads them. */
+/** The names of the errors whose messages are for people. Their classes would load modules that few commands need. */
 const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
 
 function isMistake(error: unknown): error is Error {
   return error instanceof Error && mistakes.has(error.name)
 }
 
-/** Loads only the verbs of the noun that was typed. @param isAll whether --help lists the commands that run the service. */
+/**
+ * Adds every noun to the parser, and the verbs of one noun: the code of the others is not loaded.
+ * @param noun the first word of the command line. @param isAll whether --help lists the commands that run the service, too.
+ */
 async function addCommands(
   root: Command,
-  argv: readonly string[],
+  noun: string | undefined,
   isAll: boolean,
   nowSeconds: number,
-): Promise<TypedVerb[]> {
+): Promise<ParsedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')
-  // --version is a flag only before the noun.
-  root.enablePositionalOptions()
-  const commit = argv[0] === '--version' ? await readCommit() : ''
-  root.version(commit, '--version', 'display the commit')
   for (const [name, { help: summary }] of Object.entries(commands)) {
     const isListed = name in dailyWork || (isAll && name in serviceWork)
     const heading = name in dailyWork ? 'Daily work:' : 'Running the service:'
     root.command(name, { hidden: !isListed }).summary(summary).helpGroup(heading)
   }
-  const parent = root.commands.find((command) => command.name() === argv[0])
-  if (parent === undefined) return []
-  const noun = parent.name()
-  const entry = commands[noun]
-  if (entry === undefined) return []
+  const parent = root.commands.find((command) => command.name() === noun)
+  const entry = commands[noun ?? '']
+  if (noun === undefined || parent === undefined || entry === undefined) return []
   if ('loadVerb' in entry) return [addVerb(parent, noun, await entry.loadVerb(), nowSeconds)]
-  pointErrorsAtHelp(parent.description(entry.help), noun)
+  pointErrorsAtHelp(parent.description(entry.help).helpCommand(false), noun)
   return Object.entries(await entry.loadVerbs()).map(([name, verb]) => {
     const word = toKebabCase(name)
     return addVerb(parent.command(word), `${noun} ${word}`, verb, nowSeconds)
   })
 }
 
-function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): TypedVerb {
+/** @param words of the verb, such as `partner list`. */
+function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): ParsedVerb {
   const { example, args = {}, whyNoArguments, passesOn } = verb
-  for (const [name, { isOptional, isList, parse }] of Object.entries(args)) {
+  for (const [name, { isOptional, isList }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
-    command.argument(isOptional ? `[${word}]` : `<${word}>`, '', parse && ((text) => parse(text, nowSeconds)))
+    command.argument(isOptional ? `[${word}]` : `<${word}>`)
   }
   for (const [name, flag] of Object.entries(listFlags(verb)))
     command.addOption(toOption(command, name, flag, nowSeconds))
@@ -147,10 +145,10 @@ function toOption(command: Command, name: string, flag: Flag, nowSeconds: number
 /**
  * Without a -- before them, npm takes flags for itself, and passes them on as variables: `--dry-run` as `npm_config_dry_run=true`,
  * `--grace=0` as `npm_config_grace=0`. A switch in `.npmrc` becomes the same variable.
- * @throws UserError when a flag of the verb is there, and not on the command line.
+ * @throws UserError when npm has a flag of the verb that the command line lacks.
  */
-function checkNoKeptFlags(typed: readonly TypedVerb[], { argv, variables }: CommandContext): void {
-  const command = typed.find((one, _, { length }) => length === 1 || one.command.name() === argv[1])?.command
+function checkNoKeptFlags(parsed: readonly ParsedVerb[], { argv, variables }: CommandContext): void {
+  const command = parsed.find((one, _, { length }) => length === 1 || one.command.name() === argv[1])?.command
   const kept = (command?.options ?? []).filter((option) => {
     const value = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
     const isKept = value === 'true' || (option.required && value && value !== 'false')
@@ -165,18 +163,21 @@ function checkNoKeptFlags(typed: readonly TypedVerb[], { argv, variables }: Comm
   ])
 }
 
-/** @throws UserError when the verb takes no words. */
+/** @returns the arguments and flags of the command line by name. @throws UserError when an argument is wrong. */
 function readValues(command: Command, { args = {}, whyNoArguments }: Verb): Values {
   if (whyNoArguments !== undefined && command.args.length > 0) throw new UserError(whyNoArguments)
-  const words = Object.keys(args).map((name, index): [string, unknown] => [name, command.processedArgs[index]])
+  const words = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {
+    const word: unknown = command.processedArgs[index]
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- commander gives a list exactly to arguments that are lists
+    return [name, parse && word !== undefined ? parse(word as never) : word]
+  })
   return { ...command.opts<Values>(), ...Object.fromEntries(words) }
 }
 
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values
-  const isChange = verb.changes === 'at-once'
-  const run = createRun(context, target, { isJson: json, isConfirmed: yes, isChange })
+  const run = createRun(context, target, { isJson: json, isConfirmed: yes })
   const start = async (attribution: Attribution | undefined, store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -186,7 +187,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
     context.io.stderr.writePieces([{ style: 'red', text: output.findings }, '\n'])
     return 3
   }
-  // Other programs write to the terminal by themselves.
+  // Wrangler, to which such a verb passes its words, writes to the terminal by itself.
   if (verb.store !== 'none' && !verb.passesOn) run.progress?.show('Working')
   try {
     // A dry run changes nothing, so it needs no author.
@@ -211,7 +212,10 @@ function readTarget({ remote, env, persistTo }: Values): Target {
   return { ...(env !== undefined && { remote, env }), ...(persistTo !== undefined && { persistTo }) }
 }
 
-/** @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded. */
+/**
+ * Reads who makes the change, by which command, and why.
+ * @throws UserError when nobody is named for a change of a deployed environment, or a word of the command line is a secret.
+ */
 async function readAttribution(
   { hides }: Verb,
   values: Values,
@@ -221,7 +225,7 @@ async function readAttribution(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hidden = (hides?.(values as never) ?? []).filter(Boolean)
   const hide = (word: string) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)
-  // The record takes one line.
+  // The record keeps one line.
   const command = putOnOneLine(quoteWords(argv.map(hide)))
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // Also the words that are hidden: a contact is in the database, if not in the record.
@@ -230,7 +234,7 @@ async function readAttribution(
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 
-/** Formats commander's message like our own, and names the help of the command. */
+/** Formats commander's messages as sentences, and adds the command that shows the help. @param words such as `partner list`. */
 function pointErrorsAtHelp(command: Command, words: string): void {
   const seeAlso = describeStart(`${words} --help`.trim())
   command.configureOutput({

@@ -1,4 +1,4 @@
-// The operators' program: its commands, and where their code is. It is loaded when they are typed.
+// The commands of the operators' program, and where their code is: the code of a command is loaded when it is typed.
 import type { Verb, Verbs } from './frame/verb.ts'
 
 /** A noun with its verbs, or a verb alone. */
@@ -15,7 +15,7 @@ Start with these, and add --help to any command:
 export const footer = `
 Run it as: npm run -s ops -- <noun> <verb> [flags]
 Without the -- before them, npm keeps flags such as --dry-run for itself.
-To see the commands that run the service, too: npm run -s ops -- --help --all
+To list also the commands that run the service: npm run -s ops -- --help --all
 `
 
 export const dailyWork: Entries = {
@@ -28,11 +28,11 @@ export const dailyWork: Entries = {
     loadVerbs: async () => (await import('./catalog/catalog.ts')).catalog,
   },
   plan: {
-    help: 'see and change single plans; ID is the identifier of a plan, or its id',
+    help: 'see and change single plans; ID is the identifier of a plan, or its number',
     loadVerbs: async () => (await import('./plans/plan.ts')).plan,
   },
   why: {
-    help: 'say why a partner gets 401, or sees a plan or does not',
+    help: 'say why a partner gets 401, and why it sees a plan or not',
     loadVerb: async () => (await import('./plans/why.ts')).why,
   },
   log: {
@@ -46,14 +46,26 @@ const loadService = () => import('./service/service.ts')
 /** Only --help --all lists them. */
 export const serviceWork: Entries = {
   doctor: {
-    help: 'check what an operator must fix, also in the plans',
+    help: 'find what an operator must fix in an environment, also in its plans',
     loadVerb: async () => (await loadService()).doctor,
   },
-  watch: { help: 'check whether a deployed environment is well', loadVerb: async () => (await loadService()).watch },
-  keys: { help: 'the keys that sign access tokens', loadVerbs: async () => (await import('./keys/keys.ts')).keys },
+  watch: {
+    help: 'check whether a deployed environment keeps its promises',
+    loadVerb: async () => (await loadService()).watch,
+  },
+  keys: {
+    help: 'manage the keys that sign access tokens',
+    loadVerbs: async () => (await import('./keys/keys.ts')).keys,
+  },
   copy: { help: 'write the whole database to a file', loadVerb: async () => (await loadService()).copy },
-  compare: { help: 'name what a copy has and the database lacks', loadVerb: async () => (await loadService()).compare },
-  invalidate: { help: 'invalidate every cached plan list', loadVerb: async () => (await loadService()).invalidate },
+  compare: {
+    help: 'name the rows that a copy of the database has, and the database lacks',
+    loadVerb: async () => (await loadService()).compare,
+  },
+  invalidate: {
+    help: 'make the Workers load every plan list again',
+    loadVerb: async () => (await loadService()).invalidate,
+  },
   migrate: {
     help: 'apply the migrations to a database',
     loadVerb: async () => (await import('./service/migrate.ts')).migrate,

@@ -1,4 +1,4 @@
-// This checkout: who works on it, and which commit it is.
+// This checkout: who works on it, and whether everything is committed.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
@@ -10,11 +10,6 @@ export async function readGitEmail(): Promise<string | undefined> {
 /** Whether this folder is a commit, so that a deploy of it can be traced. */
 export async function isCleanCheckout(): Promise<boolean> {
   return (await readGit('status', '--porcelain')) === ''
-}
-
-/** @returns such as `1a2b3c4`. */
-export async function readCommit(): Promise<string> {
-  return (await readGit('rev-parse', '--short', 'HEAD')) ?? 'no commit'
 }
 
 async function readGit(...args: string[]): Promise<string | undefined> {

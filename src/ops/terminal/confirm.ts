@@ -2,7 +2,11 @@ import { UserError } from '../shared/user-error.ts'
 import { describePlace, type Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
-/** @throws UserError when the answer is not yes, or there is no terminal. */
+/**
+ * Asks on stderr whether to go ahead.
+ * @param effect a sentence: what will change.
+ * @throws UserError when the answer is not yes, or there is no terminal.
+ */
 export async function confirm(
   { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
   target: Target,
@@ -16,7 +20,7 @@ export async function confirm(
   if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError([])
 }
 
-/** A terminal delivers whole lines. Leaving a `for await` loop would close stdin, and a second question would fail. */
+/** Reads the answer: a terminal delivers whole lines. A `for await` loop would close stdin, and a second question would fail. */
 async function readLine(stdin: Io['stdin']): Promise<string> {
   const { value } = await stdin[Symbol.asyncIterator]().next()
   return value === undefined ? '' : String(value).trim()

@@ -1,25 +1,26 @@
-// A file, a database or an argument may hold control characters, which a terminal acts on.
+// Escapes control characters in everything that commands print: files, databases and arguments may have some, and a terminal would
+// act on them.
 import { styleText } from 'node:util'
 
 export type Style = 'red' | 'yellow' | 'green'
-/** A text, or one that terminals show in a color. */
+/** A text, or a text with a color for terminals. */
 export type Piece = string | { style: Style; text: string }
 
-/** The terminal, or whatever is in its place. A test passes its own. */
+/** The standard streams of the process. A test passes its own. */
 export interface Io {
   stdin: AsyncIterable<Uint8Array | string, void> & { isTTY?: boolean }
   stdout: Stream
   stderr: Stream
 }
 
-/** Columns and colors are those of a terminal. Node's `hasColors` respects NO_COLOR. */
+/** Only a terminal has columns and colors. Node's `hasColors` respects NO_COLOR. */
 interface Stream {
   write(text: string): unknown
   columns?: number | undefined
   hasColors?(): boolean
 }
 
-/** Streams for data. */
+/** Streams that escape what is written to them. */
 export interface SafeIo extends Io {
   stdout: SafeStream
   stderr: SafeStream
@@ -34,12 +35,15 @@ interface SafeStream extends Stream {
 const unsafeInData = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
 const unsafeInMessages = /[^\P{C}\t\n]/gu
 
-/** Escapes control characters in the output of commands, but not tabs and ends of lines. In JSON the escapes mean the same. */
+/**
+ * Makes streams that escape control characters, but not tabs and ends of lines: in JSON, the escaped characters mean the same. On
+ * stderr, which has only messages, they also escape invisible characters.
+ */
 export function escapeOutput({ stdin, stdout, stderr }: Io): SafeIo {
   return { stdin, stdout: escapeStream(stdout, unsafeInData), stderr: escapeStream(stderr, unsafeInMessages) }
 }
 
-/** Colors come after the escapes, so that no data can write its own. */
+/** Adds colors after it has escaped a text, so that data can't bring colors of its own. */
 function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   const hasColors = stream.hasColors?.() ?? false
   const format = (piece: Piece): string => {
@@ -52,6 +56,7 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   return { columns: stream.columns, write: (text) => writePieces([text]), writePieces }
 }
 
+/** @returns an escape such as `\u001b`. */
 function escape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

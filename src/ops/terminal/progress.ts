@@ -1,8 +1,8 @@
-// Says on a terminal what long work is doing, and for how long.
+// Says on a terminal what a command is doing, and for how long it has worked.
 import type { Writable } from 'node:stream'
 import yoctoSpinner from 'yocto-spinner'
 
-/** It is shown with the first second that ends. */
+/** How often the time is shown again. Work of less than a second shows nothing. */
 const tickMs = 1000
 
 export type Progress = ReturnType<typeof createProgress>
@@ -13,6 +13,7 @@ export function createProgress(stream: Writable) {
   const startMs = performance.now()
   let timer: NodeJS.Timeout | undefined
   let [doing, workedMs, resumedMs] = ['', 0, 0]
+  /** The time of questions does not count. */
   const measureMs = () => workedMs + (timer === undefined ? 0 : performance.now() - resumedMs)
   const describe = () => `${doing} (${formatMs(measureMs())})`
   const tick = () => {
@@ -26,9 +27,9 @@ export function createProgress(stream: Writable) {
     spinner.stop()
   }
   return {
-    /** Ends, or makes way for a question. */
+    /** Clears the line, at the end and before a question. */
     stop,
-    /** Begins, goes on after a question, or says more. @param text such as `Reading plans: 300 of 900`, without data. */
+    /** Shows what the command is doing. @param text such as `Reading plans: 300 of 900`: nothing that a user or a file wrote. */
     show: (text: string) => {
       doing = text
       if (timer === undefined) {

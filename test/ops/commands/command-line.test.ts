@@ -7,7 +7,7 @@ import { commands } from '../../../src/ops/commands/ops.ts'
 import { listFlags } from '../../../src/ops/commands/frame/shared-flags.ts'
 import { toKebabCase } from '../../../src/ops/commands/frame/verb.ts'
 import { describeStart } from '../../../src/ops/shared/target.ts'
-import { listVerbs, printed, refused, runCommand } from '../support/run-ops.ts'
+import { listVerbs, refused, runCommand } from '../support/run-ops.ts'
 
 const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })
 
@@ -148,19 +148,18 @@ const nouns = Object.entries(commands).flatMap(([noun, entry]) =>
   'loadVerbs' in entry ? [[noun, entry] as const] : [],
 )
 
-test.each(nouns)('ops %s --help lists its commands, as ops help does', async (noun, { loadVerbs }) => {
+test.each(nouns)('ops %s --help lists its commands', async (noun, { loadVerbs }) => {
   const { code, stdout } = await runCommand([noun, '--help'])
   expect({ code, listed: readListed(stdout) }).toEqual({
     code: 0,
-    listed: [...Object.keys(await loadVerbs()).map(toKebabCase), 'help'],
+    listed: Object.keys(await loadVerbs()).map(toKebabCase),
   })
-  expect((await runCommand(['help', noun])).stdout).toBe(stdout)
 })
 
 test('ops --help lists daily work, and with --all what runs the service, too', async () => {
   const { code, stdout } = await runCommand(['--help'])
   const daily = ['partner', 'catalog', 'plan', 'why', 'log']
-  expect({ code, listed: readListed(stdout) }).toEqual({ code: 0, listed: ['--version', ...daily] })
+  expect({ code, listed: readListed(stdout) }).toEqual({ code: 0, listed: daily })
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'why acme ID']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
@@ -169,19 +168,9 @@ test('ops --help lists daily work, and with --all what runs the service, too', a
   const [start = '', rest = ''] = all.stdout.split('\nRunning the service:\n')
   expect({ code: all.code, daily: readListed(start), service: readListed(rest) }).toEqual({
     code: 0,
-    daily: ['--version', ...daily],
+    daily: daily,
     service: ['doctor', 'watch', 'keys', 'copy', 'compare', 'invalidate', 'migrate', 'deploy', 'smoke', 'dev'],
   })
-  expect(await runCommand(['help', '--all'])).toEqual(all)
-})
-
-test('ops help takes a noun and a verb', async () => {
-  const { code, stdout } = await runCommand(['help', 'catalog', 'import'])
-  expect({ code, stdout }).toEqual({ code: 0, stdout: (await runCommand(['catalog', 'import', '--help'])).stdout })
-})
-
-test('ops --version prints the commit', async () => {
-  expect(await runCommand(['--version'])).toEqual(printed(expect.stringMatching(/^[0-9a-f]{7,}\n$/)))
 })
 
 function readListed(help: string): (string | undefined)[] {

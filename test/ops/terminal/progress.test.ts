@@ -52,7 +52,7 @@ test('a question stops it, and the time to answer does not count', async () => {
   const io = escapeOutput({ stdin, stdout: { write }, stderr: { write } })
   const context = { ...createCommandContext(io, []), io, progress }
   const target = { remote: true, env: 'staging' }
-  const run = createRun(context, target, { isJson: false, isConfirmed: false, isChange: true })
+  const run = createRun(context, target, { isJson: false, isConfirmed: false })
   run.progress?.show('Reading plans: 150 of 300')
   await vi.advanceTimersByTimeAsync(1100)
   const answered = run.confirm('2 plans will be removed.')

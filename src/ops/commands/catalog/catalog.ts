@@ -1,7 +1,6 @@
 // ops catalog …
 import { abbreviate } from '../../../abbreviate.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
-import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../core/catalog/catalog-formats.ts'
 import {
   prepareImport,
@@ -12,7 +11,7 @@ import {
 } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
-import { findPlanChange, readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
+import { readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
 import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
 import { listDoubts } from '../../core/publications/proposal.ts'
 import {
@@ -32,24 +31,24 @@ import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
-import { describeTime, describePublication, formatDifference, listParts, rowToJson } from './publication-output.ts'
+import { describePublication, describeWhen, formatDifference, rowToJson } from './publication-output.ts'
 import { changeJson, overtaken, previewFlags, publishChange, writeReview } from './publish-change.ts'
 import { dueTimeFlag, forceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const fileFlags = {
   ...previewFlags,
-  overwrite: { help: 'the values of the file also replace later changes by others' },
+  overwrite: { help: 'let the file replace changes that others made after its export' },
 } as const
 
-/** Shared by verbs that publish a file. */
+/** Shared by the verbs that publish a file. */
 const fileVerb = {
   args: { file: {} },
   changes: 'publication',
   json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
 } as const
 
-/** @throws UserError unless it is the number of a publication. */
+/** Parses the number of a publication. @throws UserError when it is none. */
 function parseNumber(text: string): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
@@ -57,19 +56,20 @@ function parseNumber(text: string): number {
 
 const number = { number: { parse: parseNumber } } as const
 
-/** Shared by verbs that compute a change from the record. */
+/** Shared by undo and redo. */
 const recordVerb = { args: number, changes: 'publication', json: changeJson } as const
 
+/** Shared by the verbs that decide about a publication. */
 const decisionVerb = { args: number, changes: 'at-once', json: 'the publication as an object' } as const
 
 export const catalog = {
   import: verb({
     ...fileVerb,
-    help: 'import plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
+    help: 'add and change plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
     example: 'catalog import src/catalog/demo.json --dry-run',
     flags: {
       ...fileFlags,
-      prune: { help: 'remove the plans that are not in the file' },
+      prune: { help: 'also remove the plans that are not in the file' },
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input
@@ -80,7 +80,7 @@ export const catalog = {
 
   update: verb({
     ...fileVerb,
-    help: 'change some fields of some plans from a file: rows with identifier and any other columns; an empty cell changes nothing',
+    help: 'change some fields of some plans from a file with the column identifier and any other columns; an empty cell changes nothing',
     example: 'catalog update performance.xlsx --dry-run',
     flags: fileFlags,
     async run(input, run) {
@@ -95,10 +95,13 @@ export const catalog = {
     flags: {
       for: {
         value: '<purpose>',
-        help: 'figures: only the columns with the figures of a month, for update',
+        help: 'figures: write only the columns with the figures of a month, for catalog update',
         choices: ['figures'],
       },
-      at: { ...timeFlag, help: 'as it was then, such as yesterday, "2026-10-03 12:00" or -2h; now by default' },
+      at: {
+        ...timeFlag,
+        help: 'the catalog of a past time, such as yesterday, "2026-10-03 12:00" or -2h; now by default',
+      },
       output: {
         value: '<file>',
         help: 'the file to write: .xlsx, .csv or .json; JSON on standard output by default',
@@ -120,12 +123,9 @@ export const catalog = {
     help: 'show a publication, and what it changes for partners',
     example: 'catalog show 12',
     args: number,
-    flags: {
-      plan: { value: '<id>', help: 'show every change of this plan, one field a line' },
-      review: previewFlags.review,
-    },
+    flags: { review: previewFlags.review },
     json: 'an object, with each plan before and after',
-    async run({ number: id, plan, json, review }, { store, warn, report }) {
+    async run({ number: id, json, review }, { store, warn, report }) {
       if (review !== undefined) await checkFileIsNew(review)
       const { row, changes } = await readPublication(store, id)
       // The approver reads the warnings that the author read.
@@ -134,24 +134,22 @@ export const catalog = {
       if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
       const { warnings: _warnings, ...listed } = rowToJson(row)
       const details = Object.entries(listed).filter(([, value]) => value !== null)
-      const shown = plan === undefined ? changes : [await findPlanChange(store, id, plan)]
-      const fields = plan === undefined ? [] : shown.flatMap((change) => listParts(compareChange(change), true))
-      const lines = plan === undefined ? formatDifference(shown).map((line) => `${line}\n`) : []
+      const lines = formatDifference(changes).map((line) => `${line}\n`)
       return {
-        data: { ...rowToJson(row), plans: shown },
-        text: [formatFields(Object.fromEntries([...details, ...fields])), ...lines].join(''),
+        data: { ...rowToJson(row), plans: changes },
+        text: [formatFields(Object.fromEntries(details)), ...lines].join(''),
       }
     },
   }),
 
   undo: verb({
     ...recordVerb,
-    help: 'take a publication back, unless later ones changed the same fields',
+    help: 'take a publication back; refused while a later publication of the same fields is in effect',
     example: 'catalog undo 12',
     flags: {
       ...previewFlags,
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
-      exceptChanged: { help: 'leave out plans with a later change of the same field, and name them' },
+      exceptChanged: { help: 'leave out the plans whose fields were changed later, and name them' },
     },
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
@@ -167,8 +165,11 @@ export const catalog = {
     example: 'catalog redo 12',
     flags: {
       ...previewFlags,
-      exceptChanged: { help: 'leave out plans with a later change of the same field, and name them' },
-      at: { ...dueTimeFlag, help: 'publish it then; by default at its own time, or now if that has passed' },
+      exceptChanged: { help: 'leave out the plans whose fields were changed later, and name them' },
+      at: {
+        ...dueTimeFlag,
+        help: 'when to publish; by default at the time of the publication, or now if it has passed',
+      },
     },
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
@@ -188,7 +189,7 @@ export const catalog = {
 
   approve: verb({
     ...decisionVerb,
-    help: 'let a publication of another operator be published',
+    help: 'approve a publication of another operator, so that it is published',
     example: 'catalog approve 12',
     flags: { review: previewFlags.review },
     asks: true,
@@ -205,7 +206,7 @@ export const catalog = {
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
         const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
-        const published = `be published ${describeTime(dueAt)}`
+        const published = `be published ${describeWhen(dueAt, false)}`
         const effect = row.willConflict === null ? published : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
         const approved = await approvePublication(run.store, id, run.attribution, revision)
@@ -217,7 +218,7 @@ export const catalog = {
 
   cancel: verb({
     ...decisionVerb,
-    help: 'end a publication that waits, is scheduled, or conflicted',
+    help: 'cancel a publication that waits for approval, is scheduled, or conflicted',
     example: 'catalog cancel 12',
     asks: true,
     async run({ number: id }, run) {
@@ -231,6 +232,7 @@ export const catalog = {
   }),
 }
 
+/** The input of a verb that publishes a file. */
 interface FileInput {
   file: string
   review: string | undefined
@@ -268,19 +270,20 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
   return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
 }
 
-/** @param pending the publication before. */
+/** Says what became of a publication. @param pending the publication before the decision. */
 async function describeDecided(pending: PublicationRow, row: PublicationRow, { store, target }: ChangeRun) {
   const merged = row.baseRevision === pending.baseRevision ? '' : await describeMerge(store, row.id)
   return { data: rowToJson(row), text: `${describePublication(target, row, merged)}\n` }
 }
 
+/** Says how a publication that was merged with later changes differs from what was proposed. */
 async function describeMerge(store: Store, id: number): Promise<string> {
   const { changes } = await readPublication(store, id)
   const isSame = changes.every(({ before, after }) => isSameJson(before, after))
-  return isSame ? ', and changed nothing: others had made the same change' : ', merged with later changes'
+  return isSame ? ', and changed nothing, because others had made the same change' : ', merged with later changes'
 }
 
-/** Lists the warnings that the author of a pending publication confirmed, and the current ones. */
+/** Lists the warnings of a publication: of its author's proposal, and of today. */
 async function listWarnings(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
   const conflict = row.willConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.willConflict}.`]
   const doubts = await listDoubts(store, row, changes)
@@ -289,7 +292,7 @@ async function listWarnings(store: Store, row: ForecastRow, changes: readonly Pl
 
 const formatWarnings = (warnings: readonly string[]) => warnings.map((warning) => `Warning: ${warning}`)
 
-/** Who made a publication, how, and for when. */
+/** `Publication 12 by amina, for 2026-12-01 09:00 in Africa/Nairobi (…): catalog redo 10` */
 function describeProposal({ id, actor, command, dueAt }: PublicationRow): string {
   const time = dueAt === null ? '' : `, for ${formatLocalTime(dueAt)}`
   return `Publication ${id} by ${actor}${time}: ${command}`

@@ -19,12 +19,15 @@ import { describeChange, rowToJson } from './publication-output.ts'
 
 const recentDays = 30
 
+/** A change of plans, a partner or a key, as it is printed. */
 interface Entry {
   /** Unix seconds. */
   time: number
+  /** For --json. */
   data: Record<string, unknown>
   /** `publication 12`, `partner acme` or `key 1793606460` */
   subject: string
+  /** `published, 3 plans` or `set country: KE → UG` */
   action: string
   by: string
   noteOrCommand: string
@@ -43,14 +46,14 @@ export const log = verb({
     },
     plan: {
       value: '<id>',
-      help: 'only publications that changed this plan, and what they changed in it',
+      help: 'only publications that changed this plan, with what they changed in it',
       conflicts: ['keys', 'pending'],
     },
     keys: { help: 'only changes of signing keys', conflicts: ['pending'] },
     pending: { help: 'only publications that wait for their time or for approval, or that conflicted' },
     since: sinceFlag,
-    until: { value: '<time>', help: 'only until then; a day counts to its end', parse: parsePastEnd },
-    output: { value: '<file>', help: 'write all of it into a spreadsheet: .xlsx or .csv' },
+    until: { value: '<time>', help: 'only up to this time; a day counts to its end', parse: parsePastEnd },
+    output: { value: '<file>', help: 'write all entries into a spreadsheet: .xlsx or .csv' },
     force: forceFlag,
   },
   json: 'an array of all entries, the latest first, each with its kind: publication, partner or key',
@@ -74,9 +77,9 @@ export const log = verb({
     ]
     const entries = [
       ...publications.map(({ changes: [change], ...row }) =>
-        readPublication(row, change && compareChange(change), plan),
+        toPublicationEntry(row, change && compareChange(change), plan),
       ),
-      ...changes.map(readEntry),
+      ...changes.map(toChangeEntry),
     ].toSorted((a, b) => b.time - a.time)
     const data = entries.map((entry) => entry.data)
     if (output !== undefined) {
@@ -93,13 +96,15 @@ export const log = verb({
       }
     }
     const none = entries.length === 0 ? 'No entry matches.' : ''
-    const recent = isRecent ? `Shown are the last ${recentDays} days; for more: --since, --output or --json.` : ''
+    const recent = isRecent
+      ? `Only the last ${recentDays} days are shown. For more, add --since, --output or --json.`
+      : ''
     return { data, text: entries.map(toRow), note: `${none} ${recent}`.trim() || undefined }
   },
 })
 
-/** @param change of the plan that the operator named as `plan`. */
-function readPublication(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
+/** @param change of the plan that --plan names. @param plan the value of --plan. */
+function toPublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
   const { id, state, planCount, actor: by, undoneId, willConflict } = row
   const named = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `
   const parts = [
@@ -118,24 +123,27 @@ function readPublication(row: ForecastRow, change?: PlanDifference, plan?: strin
   }
 }
 
-/** Why it was made, why it conflicted, or will, and who decided. Without a reason, its command. */
+/** Says why a publication was made, or which command made it, why it conflicted or will, and who decided about it. */
 function describeNotes(row: ForecastRow): string {
   const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
   const isByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
   const decision = isByOther ? describeAct('cancelled', decidedBy, decidedNote) : decidedNote
   const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
   const approval = approvedBy && describeAct('approved', approvedBy, approvedNote)
-  return [reasons.join('; ') || command, ...(approval ? [approval] : [])].join('; ')
+  const parts = [...(reasons.length === 0 ? [command] : reasons), ...(approval ? [approval] : [])]
+  // A note may be a sentence.
+  return parts.map((part, index) => (index < parts.length - 1 ? part.replace(/\.$/, '') : part)).join('; ')
 }
 
 /** `approved by ben: Checked.` */
 const describeAct = (act: string, actor: string, note: string | null) =>
   `${act} by ${nameActor(actor)}${note ? `: ${note}` : ''}`
 
-/** An address without its domain. */
+/** `ben` for `ben@example.com` */
 const nameActor = (actor: string) => actor.replace(/@.*/, '')
 
-function readEntry(entry: PartnerEntry | KeyEntry): Entry {
+/** @param entry a change of a partner or a key. */
+function toChangeEntry(entry: PartnerEntry | KeyEntry): Entry {
   const { id, changedAt, kind: action, ...rest } = entry
   const [kind, name, status] =
     'kid' in entry ? ['key', entry.kid, {}] : ['partner', entry.shortName, { status: readPartnerStatus(entry) }]
@@ -149,7 +157,7 @@ function readEntry(entry: PartnerEntry | KeyEntry): Entry {
   }
 }
 
-/** `set country: KE → UG, contact` */
+/** `set country: KE → UG, contact`: the record does not keep contacts. */
 function describeAction({ kind, name: newName, country, nameBefore, countryBefore }: PartnerEntry): string {
   if (kind === 'create') return `create: ${newName}, ${country}`
   const changes = [

@@ -4,29 +4,27 @@ import { listChanges } from '../../core/differences/plan-paths.ts'
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
 import { formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
-import {
-  readNeedsApproval,
-  type PlanChange,
-  type Publication,
-  type PublicationRow,
-} from '../../core/publications/publications.ts'
+import type { PlanChange, Publication, PublicationRow } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
-import type { Store } from '../../store/store.ts'
-import { describeCommand, type Target } from '../../shared/target.ts'
+import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 
-/** With more lines, the difference has one for each field, not for each plan. */
+/** A difference with more lines than this is shown again with a line for each field, not for each plan. */
 const maxLines = 50
 
-/** @param dueAt Unix seconds: a time to come. */
-export function describeTime(dueAt: number | undefined): string {
-  return dueAt === undefined ? 'at once' : `at ${formatLocalTime(dueAt)}`
+/**
+ * Says when a change will be published, to follow `be published`.
+ * @param dueAt Unix seconds, in the future; undefined for now. @param needsApproval whether another operator has to approve it first.
+ */
+export function describeWhen(dueAt: number | undefined, needsApproval: boolean): string {
+  const approval = 'another operator'
+  if (dueAt === undefined) return needsApproval ? `as soon as ${approval} approves it` : 'at once'
+  return `at ${formatLocalTime(dueAt)}${needsApproval ? `, once ${approval} has approved it` : ''}`
 }
 
-export function describeApproval(store: Store): string {
-  return readNeedsApproval(store) ? ' after the approval of another operator' : ''
-}
-
-/** Says what became of a publication, and ends with the command that takes it back. @param more said of its state. */
+/**
+ * Says what became of a publication, and ends with the command that takes it back, or goes on with it.
+ * @param more follows its state, such as `, merged with later changes`.
+ */
 export function describePublication(
   target: Target,
   { id, state, dueAt }: Pick<PublicationRow, 'id' | 'state' | 'dueAt'>,
@@ -34,17 +32,18 @@ export function describePublication(
 ): string {
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  const publication = `${describePlace(target)} Publication ${id}`
   switch (state) {
     case 'published':
-      return `Publication ${id} is published${more}. To take it back: ${command('undo')}`
+      return `${publication} is published${more}. To take it back: ${command('undo')}`
     case 'scheduled':
-      return `Publication ${id} is scheduled for ${time}${more}. To stop it: ${command('cancel')}`
+      return `${publication} is scheduled for ${time}${more}. To stop it: ${command('cancel')}`
     case 'waiting': {
       const when = time === undefined ? '' : `, and is then published at ${time}`
-      return `Publication ${id} needs the approval of another operator${when}: ${command('approve')}`
+      return `${publication} needs the approval of another operator${when}: ${command('approve')}`
     }
     default:
-      return `Publication ${id} is ${state}. To make it again: ${command('redo')}`
+      return `${publication} is ${state}. To make it again: ${command('redo')}`
   }
 }
 
@@ -53,13 +52,13 @@ export function publicationToJson(publication: Publication | undefined) {
   return { ...publication, dueAt: formatOptionalTime(publication.dueAt) }
 }
 
-/** Lists the change of each plan, then the numbers of each country. */
+/** @returns a line for the change of each plan, then a line that counts the changes of each country's list. */
 export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
   const plans = changes.map(compareChange)
   if (plans.length === 0) return []
   // Plans with the same change share a line.
-  const lines = formatAlike(plans.map((plan) => ({ plan, name: describeChange(plan), text: describeChange(plan) })))
-  if (lines.length <= maxLines) return [...lines, formatCountries(plans)]
+  const lines = groupPlans(plans.map((plan) => ({ plan, name: describeChange(plan), text: describeChange(plan) })))
+  if (lines.length <= maxLines) return [...lines, countByCountry(plans)]
   const fields = plans.flatMap((plan) =>
     listParts(plan).map(([name, change]) => ({
       plan,
@@ -67,12 +66,13 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
       text: change === '' ? name : `${name}, such as ${change}`,
     })),
   )
-  return [...formatAlike(fields), formatCountries(plans)]
+  return [...groupPlans(fields), countByCountry(plans)]
 }
 
 const marks = { added: '+', changed: '~', removed: '-' }
 
-function formatAlike(parts: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
+/** @returns a line for the plans of each name: `~ gold, cash: performance1, such as 12 → 13`. The text is of the first plan. */
+function groupPlans(parts: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
   const groups = Map.groupBy(parts, ({ plan, name }) => `${marks[plan.kind]} ${name}`)
   return [...groups.values()].flatMap((group) => {
     const names = nameSome(group.map(({ plan }) => plan.identifier))
@@ -80,21 +80,20 @@ function formatAlike(parts: readonly { plan: PlanDifference; name: string; text:
   })
 }
 
+/** `appears in TZ, performance1 12 → 13` */
 export function describeChange(plan: PlanDifference): string {
   const parts = listParts(plan)
   return parts.map((words) => words.join(' ').trim()).join(', ')
 }
 
-/** Describes the change of a plan, and of its fields unless it is new or removed. @param isWhole lists the fields of these, too. */
-export function listParts(
-  { kind, appears, disappears, fields }: PlanDifference,
-  isWhole = kind === 'changed',
-): [name: string, change: string][] {
+/** @returns what changes of a plan, such as `['appears in', 'KE UG']` and `['hint', 'Old → New']`. A new plan has no fields here. */
+function listParts({ kind, appears, disappears, fields }: PlanDifference): [name: string, change: string][] {
   const parts: [string, string][] = []
   if (kind !== 'changed') parts.push([kind === 'added' ? 'new' : 'removed', ''])
   if (appears.length > 0) parts.push(['appears in', appears.join(' ')])
   if (disappears.length > 0) parts.push(['disappears from', disappears.join(' ')])
-  for (const [path, { from, to }] of isWhole ? listChanges(new Map(Object.entries(fields))) : []) {
+  if (kind !== 'changed') return parts
+  for (const [path, { from, to }] of listChanges(new Map(Object.entries(fields)))) {
     parts.push([path, abbreviatePair(from, to).join(' → ')])
   }
   return parts
@@ -102,17 +101,17 @@ export function listParts(
 
 const lists = { appears: 'new', disappears: 'gone', stays: 'changed' } as const
 
-/** `KE: 1 new, 12 changed; UG: 1 gone` */
-function formatCountries(plans: readonly PlanDifference[]): string {
+/** `Plans by country: KE 1 new, 12 changed; UG 1 gone` */
+function countByCountry(plans: readonly PlanDifference[]): string {
   const countries = new Set(plans.flatMap(({ appears, disappears, stays }) => [...appears, ...disappears, ...stays]))
   const parts = [...countries].toSorted().map((country) => {
     const numbers = (['appears', 'disappears', 'stays'] as const).map((list) => {
       const size = plans.filter((plan) => plan[list].includes(country)).length
       return size === 0 ? '' : `${size} ${lists[list]}`
     })
-    return `${country}: ${numbers.filter(Boolean).join(', ')}`
+    return `${country} ${numbers.filter(Boolean).join(', ')}`
   })
-  return parts.length === 0 ? 'Partners see no difference.' : parts.join('; ')
+  return parts.length === 0 ? 'Partners see no difference.' : `Plans by country: ${parts.join('; ')}`
 }
 
 export function rowToJson(publication: PublicationRow | ForecastRow) {

@@ -1,4 +1,5 @@
-// Everything that commands need besides their input. A test passes its own. Modules that only some commands need are loaded late.
+// What commands use of the world outside: terminal, clock, stores, variables. A test passes its own.
+// Modules that only some commands need are loaded when they are used.
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { readGitEmail } from '../../store/checkout.ts'
 import type { OutcomeTracker } from '../../store/outcome.ts'
@@ -11,26 +12,30 @@ import type { Progress } from '../../terminal/progress.ts'
 
 export interface CommandContext {
   io: Io
-  /** Undefined when stderr is no terminal. */
+  /** Shows what takes long. Undefined when stderr is no terminal. */
   progress?: Progress | undefined
   clock: Clock
+  /** Opens the store of a target for `work`, and closes it. */
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
+  /** Opens the secrets of the Worker, which are the signing keys. */
   openSecrets: (target: Target) => Promise<WorkerSecrets>
+  /** Opens the dataset in which the Worker counts requests. */
   openUsage: (target: Target) => Promise<QueryUsage>
+  /** Finds the address of the service, such as `https://catalog.example.com`. */
   findOrigin: (target: Target) => Promise<string>
-  /** The actor that the environment names. */
+  /** Finds who makes a change without --as: OPS_ACTOR, then git's user.email. */
   findActor: () => Promise<string | undefined>
   /** The words of the command line. */
   argv: readonly string[]
-  /** The variables of the environment. */
+  /** The environment variables. */
   variables: Readonly<Record<string, string | undefined>>
   /** What the command has done so far. The command writes to it. */
   effect: Effect
 }
 
 interface Effect extends OutcomeTracker {
-  /** How to get what only the output had, such as a secret, if stdout can't be written. */
-  fix?: string | undefined
+  /** What the operator does if stdout can't be written, and the output had something that is nowhere else, such as a secret. */
+  ifOutputFails?: string | undefined
 }
 
 /** The context of the program: real stores, real keys, the real time. */

@@ -1,6 +1,6 @@
-// The run of a verb prints and asks.
+// What a verb gets besides its input: the context, and functions that print and ask.
 import { withProgress } from '../../store/store.ts'
-import { describePlace, type Target } from '../../shared/target.ts'
+import type { Target } from '../../shared/target.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { paintLines } from '../../terminal/colors.ts'
 import type { Piece, SafeIo } from '../../terminal/io.ts'
@@ -8,15 +8,15 @@ import { formatFields, formatTable } from '../../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
 export interface Output {
-  /** Printed with --json. People get rows as a table, and an object as a line for each field, */
+  /** What --json prints. Without `text`, people get it too: rows as a table, an object as a line for each field. */
   data?: unknown
-  /** unless people get other lines, or other rows. */
+  /** What people get in place of `data`: lines, or the rows of a table. */
   text?: string | readonly object[]
-  /** For people, on stderr. */
+  /** A sentence for people, on stderr. */
   note?: string | undefined
-  /** A sentence for the user if the output can't be written. */
-  ifUnseen?: string
-  /** Somebody must act: printed on stderr, with exit code 3. */
+  /** As in `Effect`. */
+  ifOutputFails?: string
+  /** Says that somebody must act: printed on stderr, with exit code 3. */
   findings?: string | undefined
 }
 
@@ -29,12 +29,13 @@ export interface Run extends CommandContext {
   reportAsked: (...lines: string[]) => void
   /** Prints lines on stderr. */
   warn: (...lines: string[]) => void
-  /** Prints before the command has ended, such as a secret that must not be lost. */
+  /** Prints an output while the command still runs, such as a secret that must not be lost if the rest fails. */
   print: (output: Omit<Output, 'findings'>) => void
   /**
    * Asks before a change of a deployed environment, unless --yes was given.
+   * @param effect a sentence: what will change.
    * @param place the target of the verb by default.
-   * @throws UserError when the answer is not yes, or nobody can be asked.
+   * @throws UserError when the answer is not yes, or there is no terminal.
    */
   confirm: (effect: string, place?: Target) => Promise<void>
 }
@@ -43,14 +44,12 @@ interface RunOptions {
   isJson: boolean
   /** Whether --yes was given. */
   isConfirmed: boolean
-  /** Whether the output reports a change: then it says where. */
-  isChange: boolean
 }
 
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,
-  { isJson, isConfirmed, isChange }: RunOptions,
+  { isJson, isConfirmed }: RunOptions,
 ): Run {
   const { stdout, stderr } = context.io
   const isAsking = (place: Target) => place.remote && !isConfirmed
@@ -73,14 +72,11 @@ export function createRun(
       else if (isAsking(target)) stderr.writePieces(toLines(lines))
     },
     warn: (...lines) => stderr.writePieces(toLines(lines)),
-    print: ({ data, text, note, ifUnseen }) => {
-      context.effect.fix = ifUnseen
+    print: ({ data, text, note, ifOutputFails }) => {
+      context.effect.ifOutputFails = ifOutputFails
       if (isJson) return void stdout.write(`${JSON.stringify(data)}\n`)
-      const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
-      const place = isChange ? `${describePlace(target)} ` : ''
-      stdout.writePieces(isSentence ? [`${place}${text}`] : formatText(text ?? data, stdout.columns || Infinity))
-      const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
-      if (said !== undefined) stderr.write(`${said}\n`)
+      stdout.writePieces(paintLines(formatText(text ?? data, stdout.columns || Infinity)))
+      if (note !== undefined) stderr.write(`${note}\n`)
     },
     confirm: async (effect, place = target) => {
       if (!isAsking(place)) return
@@ -95,8 +91,9 @@ function toLines(lines: readonly string[]): Piece[] {
   return paintLines(lines.map((line) => `${line}\n`).join(''))
 }
 
-function formatText(content: unknown, columns: number): Piece[] {
-  if (typeof content === 'string') return paintLines(content)
+/** @param columns of the terminal. */
+function formatText(content: unknown, columns: number): string {
+  if (typeof content === 'string') return content
   if (Array.isArray(content)) return formatTable(content, columns)
-  return typeof content === 'object' && content !== null ? [formatFields(content)] : []
+  return typeof content === 'object' && content !== null ? formatFields(content) : ''
 }

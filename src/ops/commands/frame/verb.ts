@@ -1,11 +1,11 @@
-// A verb: its flags and its code, in one object. The parser, --help, the record and the tests of the examples read it.
+// A verb: its arguments, its flags and its code, in one object. The parser, --help, the record and the tests read it.
 import type { Attribution } from '../../core/record/attribution.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from './run.ts'
 
 export interface Flag {
   help: string
-  /** The name of its value; a flag without a value is true or false. */
+  /** The name of the value in --help. A flag without it has no value: it is true or false. */
   value?: `<${string}>`
   default?: string
   isRequired?: true
@@ -13,13 +13,16 @@ export interface Flag {
   isList?: true
   choices?: readonly string[]
   conflicts?: readonly string[]
-  /** @throws UserError when the text is no such value. */
+  /** @throws UserError when the text is wrong. */
   parse?: (text: string, nowSeconds: number) => unknown
 }
 
-/** A list takes all remaining words. */
-export interface Argument extends Pick<Flag, 'isList' | 'parse'> {
+export interface Argument {
   isOptional?: true
+  /** The argument takes all remaining words. */
+  isList?: true
+  /** @param words one word, or an array of the words of a list. @throws UserError when they are wrong. */
+  parse?: (words: never) => unknown
 }
 
 export type Arguments = Readonly<Record<string, Argument>>
@@ -30,25 +33,25 @@ type Opens = 'itself' | 'none'
 /** Names are in camel case: the flag `replaceNewest` is --replace-newest, and the argument `shortName` is <short-name>. */
 interface Definition<A, F, C, S, I, R> {
   help: string
-  /** Its words, from the noun on. */
+  /** A command line, from the noun on, such as `partner list --json`. */
   example: string
   args?: A
   flags?: F
   /** Describes the output of --json; without it, there is no such flag. */
   json?: string
-  /** A change is recorded with its author, --as, and its reason, --note. A publication can also wait for a time, --at. */
+  /** A change is recorded with its author, --as, and its reason, --note. A publication can also be made at a later time, --at. */
   changes?: C
-  /** With --remote it asks, unless --yes is given. A publication always may. */
+  /** Whether the verb asks before it changes a deployed environment, so that it takes --yes. Every publication may ask. */
   asks?: true
-  /** By default, the frame opens the store. `itself`: the verb opens it. `none`: it needs no store. */
+  /** By default, the verb gets an open store. `itself`: the verb opens the store. `none`: it needs no store. */
   store?: S
-  /** @returns texts that the record must not hold, such as a person's address. */
+  /** @returns texts that the record must not keep, such as a person's address. */
   hides?: (input: I) => string[]
-  /** The error for words that are not flags: it replaces commander's, which quotes them. */
+  /** The error for words that are not flags. Commander's own error would quote the words, which may be secret. */
   whyNoArguments?: string
-  /** Passes its words on to wrangler, which refuses wrong ones. */
+  /** Whether the verb passes unknown flags on to wrangler, which refuses wrong ones. */
   passesOn?: true
-  /** @returns what to print, unless it has printed by itself. @throws UserError for a mistake. */
+  /** @returns what to print; nothing when the verb has printed everything. @throws UserError for a mistake. */
   run: (input: I, run: R) => Promise<Output | void>
 }
 
@@ -56,7 +59,7 @@ interface Definition<A, F, C, S, I, R> {
 export type Verb = Definition<Arguments, Flags, ChangeKind | undefined, Opens | undefined, never, never>
 export type Verbs = Readonly<Record<string, Verb>>
 
-/** The shared flags that the code of a verb may read. A verb without such a flag gets undefined, or false. */
+/** The flags of many verbs that the code of a verb may read. A verb without such a flag gets undefined, or false. */
 export interface SharedInput {
   json: boolean
   as: string | undefined
@@ -77,16 +80,18 @@ type FlagValue<One> = One extends { value: string }
       | (One extends { default: string } | { isRequired: true } ? never : undefined)
   : boolean
 
-type ArgumentValue<One> = One extends { isList: true }
-  ? ValueOf<One>[]
-  : ValueOf<One> | (One extends { isOptional: true } ? undefined : never)
+type ArgumentValue<One> = One extends { parse: (words: never) => infer Value }
+  ? Value
+  : One extends { isList: true }
+    ? string[]
+    : string | (One extends { isOptional: true } ? undefined : never)
 
-/** The input of a verb: its arguments, its flags, and the flags that verbs share. */
+/** The first argument of `run`: the arguments and flags of the command line, by name. */
 export type Input<A, F> = { [Name in keyof A]: ArgumentValue<A[Name]> } & {
   [Name in keyof F]: FlagValue<F[Name]>
 } & Omit<SharedInput, keyof A | keyof F>
 
-/** The second argument of a verb that changes something. */
+/** The second argument of `run` of a verb that changes something. */
 export type ChangeRun = Run & { store: Store; attribution: Attribution }
 
 type RunOf<C, S> = Run &

@@ -1,4 +1,4 @@
-// ops keys …
+// ops keys …: a key is known by its KID, the Unix second from which it signs.
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { formatKeyName } from '../../../crypto/signing-keys.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
@@ -11,13 +11,13 @@ import {
   rotateKeys,
 } from '../../core/keys/key-ring.ts'
 import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
-import { describePlace } from '../../shared/target.ts'
+import { describePlace, type Target } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
-const refusal = 'Its tokens will be refused.'
+const refusal = 'Tokens that it signed will be refused.'
 
 export const keys = {
   rotate: verb({
@@ -27,12 +27,12 @@ export const keys = {
     json,
     async run(_, { store, attribution, ...run }) {
       await rotateKeys(await run.openSecrets(run.target), store, attribution)
-      return describeKeysAfterChange(store, run)
+      return describeAfterChange(store, run, `A new key is added.${describeRestart(run.target)}`)
     },
   }),
 
   list: verb({
-    help: 'list the keys and from when they sign, the newest first; never a key itself',
+    help: 'list the KID of each key, and from when it signs, the newest first; never prints a key',
     example: 'keys list',
     store: 'itself',
     json,
@@ -40,10 +40,10 @@ export const keys = {
   }),
 
   drop: verb({
-    help: `delete a key whose successor has signed for ${staleIfErrorHours} hours: its tokens are refused from then on`,
+    help: `delete a key, once the next key has signed for ${staleIfErrorHours} hours; tokens of the deleted key are refused`,
     example: 'keys drop KID',
     args: { kid: {} },
-    flags: { leaked: { help: 'delete any key at once; a new key signs at once' } },
+    flags: { leaked: { help: 'delete the key at once, whichever it is; a new key signs at once' } },
     changes: 'at-once',
     asks: true,
     json,
@@ -54,12 +54,12 @@ export const keys = {
       await checkDroppable(secrets, store, kid)
       await run.confirm(`The key ${kid} will be deleted. ${refusal}`)
       await dropKey(secrets, store, attribution, kid)
-      return describeKeysAfterChange(store, run)
+      return describeAfterChange(store, run, `The key ${kid} is dropped.${describeRestart(target)}`)
     },
   }),
 
   record: verb({
-    help: 'record a key in use that the record lacks, because the database failed when the key was made',
+    help: 'record a key that is in use, when the database failed while the key was made',
     example: 'keys record KID',
     args: { kid: {} },
     changes: 'at-once',
@@ -68,13 +68,13 @@ export const keys = {
       const { live } = await (await run.openSecrets(run.target)).list()
       if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
       const isRecorded = await recordMissing(store, attribution, 'keys-rotate', kid)
-      const note = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
-      return { ...(await describeKeysAfterChange(store, run)), note }
+      const done = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
+      return describeAfterChange(store, run, done)
     },
   }),
 }
 
-/** Drops a key that leaked. If it is no longer in use, records the drop, which an earlier run may not have done. */
+/** Deletes a key that leaked. If an earlier run has deleted it, records that, in case the database failed during that run. */
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
@@ -84,26 +84,32 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     // Printed before the record is written: a database that hangs takes minutes.
     run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
     await recordReplacedKey(store, attribution, { kid, next })
-    return describeKeysAfterChange(store, run)
+    const done = `Recorded the drop of ${kid} and the new key ${next}.${describeRestart(target)}`
+    return describeAfterChange(store, run, done)
   }
   run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of ${kid} will be recorded.`)
   const isRecorded = await recordMissing(store, attribution, 'keys-drop', kid)
-  const note = isRecorded
+  const done = isRecorded
     ? `Recorded the drop of ${kid}.`
     : `The record already has the drop of ${kid}; nothing changed.`
-  return { ...(await describeKeysAfterChange(store, run)), note }
+  return describeAfterChange(store, run, done)
 }
 
-/** Needs no database: keys are secrets of the Worker. */
+/** Lists the keys as a table. It needs no database, because keys are secrets of the Worker. */
 async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
   const { live } = await (await openSecrets(target)).list()
   const rows = listKeys(live, nowMs / 1000).map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
   return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
 }
 
-/** Lists the keys after a change. Locally it says to restart, because wrangler reads .dev.vars only when it starts. */
-async function describeKeysAfterChange(store: Store, run: Run): Promise<Output> {
+/** @param done says in a sentence what the command did. */
+async function describeAfterChange(store: Store, run: Run, done: string): Promise<Output> {
   const output = await describeKeys(run, await store.askServerTimeMs())
-  return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
+  return { ...output, note: `${describePlace(run.target)} ${done}` }
+}
+
+/** Wrangler reads the keys of the local state, .dev.vars, only when it starts. */
+function describeRestart({ remote }: Target): string {
+  return remote ? '' : ' Restart npm run dev to use the change.'
 }

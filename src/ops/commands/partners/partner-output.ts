@@ -7,48 +7,59 @@ import {
   type Credentials,
   type Partner,
 } from '../../core/partners/partner-accounts.ts'
-import { describeCommand, type Target } from '../../shared/target.ts'
+import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
 import type { Output } from '../frame/run.ts'
 
-/** A new secret. @param said of it. @param earlierExpiresAt null when no earlier secret works. */
+/**
+ * Describes a new secret, with the letter to the partner below.
+ * @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works.
+ */
 export function describeSecret(
   data: Credentials,
-  said: string,
+  letter: string,
   target: Target,
   earlierExpiresAt: number | null = null,
 ): Output {
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
   const another = describeCommand(target, 'partner', 'rotate', data.shortName, ...flags)
-  const note = `The secret is shown only this once: only its hash is stored.\n${said}`
-  return { data, note, ifUnseen: `The secret is lost. To make another one: ${another}` }
+  const shown = `${describePlace(target)} The secret is shown only this once: only its hash is stored.`
+  const sending = 'Send this text to the partner, and the secret separately, over a channel that you trust:'
+  return {
+    data,
+    note: [shown, sending, frameLetter(letter)].join('\n'),
+    ifOutputFails: `The secret is lost. To make another one: ${another}`,
+  }
 }
 
-/** A line of a text to send; empty for a partner that is not suspended. */
+/** Puts a letter between two lines of dashes, so that the operator sees what to copy. */
+function frameLetter(letter: string): string {
+  const dashes = '-'.repeat(40)
+  return [dashes, letter, dashes].join('\n')
+}
+
+/** @returns a line of a letter; nothing for a partner that is not suspended. */
 function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): string {
   return suspendedAt === null
     ? ''
     : '\n- Your account is suspended: every request gets 401 until we end the suspension.'
 }
 
-const sending = 'Send this to the partner, and the secret separately, over a channel that you trust:'
-
-/** @param origin undefined when it is not known. */
+/** @returns the letter to a new partner. @param origin of the service; undefined when it is not known. */
 export function formatWelcome({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
   const api = `${origin}/api/v3/partners`
   const addresses = `
 - Token endpoint: ${api}/auth
 - Plan list: ${api}/${shortName}/plans
 - How to call them: ${origin}`
-  return `${sending}
-
-You can list the investment plans of ${country}.
+  return `You can list the investment plans of ${country}.
 - Short name: ${shortName}
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
 }
 
-export function formatRotationMessage(
+/** @returns the letter to a partner with a new secret. @param isLost whether the newest secret before it was lost. */
+export function formatRotationLetter(
   { clientId, shortName }: Credentials,
   { before, earlierExpiresAt, isLost }: Pick<ReplacedSecrets, 'before' | 'earlierExpiresAt'> & { isLost: boolean },
 ): string {
@@ -59,24 +70,21 @@ export function formatRotationMessage(
       : `Your earlier client secret works until ${formatIsoTime(earlierExpiresAt)}. Put the new one in place before then.`
   const tokens =
     before.suspendedAt === null ? '\n- Access tokens that you have stay valid.' : describeSuspension(before)
-  return `${sending}
-
-There is a new client secret for ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
+  return `There is a new client secret for ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
 - ${earlier}${tokens} Your client ID stays the same.`
 }
 
-/** After only tokens were ended. */
-export function formatTokensMessage(partner: Partner): string {
+/** @returns the letter to a partner whose tokens were ended, with a line that says what to do with it. */
+export function describeEndedTokens(partner: Partner): string {
   const { clientId, shortName, tokensValidFrom } = partner
-  return `Send this to the partner:
-
-An access token of ${shortName} (client ID ${clientId}) may be known to others.
+  const letter = `An access token of ${shortName} (client ID ${clientId}) may be known to others.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - Your client secret still works. Request a new access token now.${describeSuspension(partner)}
 Remove the token from every place where others could read it, such as a log.`
+  return `Send this text to the partner:\n${frameLetter(letter)}`
 }
 
-/** @returns the words of the command that takes a change back, unless there is none. */
+/** @returns the words of the command that takes a change back, after `partner`; undefined when nothing takes it back. */
 export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after: Partner): string[] | undefined {
   const { shortName } = before
   const fields = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
@@ -93,20 +101,19 @@ export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after
   }
 }
 
-export function formatLockdownMessage(
+/** @returns the letter to a partner whose secret leaked. */
+export function formatLockdownLetter(
   { clientId, shortName }: Credentials,
   { before, tokensValidFrom }: Pick<ReplacedSecrets, 'before' | 'tokensValidFrom'>,
 ): string {
-  return `${sending}
-
-A client secret of ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
+  return `A client secret of ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.${describeSuspension(before)}
 Your client ID stays the same. Remove the old secret from every place where others could read it.`
 }
 
-/** Without the client ID, which `show` takes: so it fits a narrow terminal. */
+/** @returns a row of `partner list`: without the client ID, so that the table fits a narrow terminal. */
 export function toSummaryRow(partner: Partner, nowMs: number) {
   const { shortName, name, country, secrets } = partner
   const [oldest] = secrets
@@ -115,7 +122,7 @@ export function toSummaryRow(partner: Partner, nowMs: number) {
   return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 
-/** For people, a line for each field that has a value, and for each secret. */
+/** Describes a partner: for people, with a line for each field that has a value, and a line for each secret. */
 export function describePartner(partner: Partner): Output {
   const data = partnerToJson(partner)
   const lines = Object.entries(data).flatMap(([name, value]): [string, string][] =>

@@ -15,17 +15,17 @@ import {
 import { formatLocalTime, parseDuration } from '../../shared/time-arguments.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
-import { describeCommand } from '../../shared/target.ts'
+import { describeCommand, describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
 import {
+  describeEndedTokens,
   describePartner,
   describeSecret,
   findWayBack,
-  formatLockdownMessage,
-  formatRotationMessage,
-  formatTokensMessage,
+  formatLockdownLetter,
+  formatRotationLetter,
   formatWelcome,
   partnerToJson,
   toSummaryRow,
@@ -34,15 +34,15 @@ import type { Output, Run } from '../frame/run.ts'
 import { sinceFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
-/** Each verb that reads takes a client ID, too. */
+/** Verbs that only read a partner also take its client ID. */
 const args = { shortName: {} } as const
 const json = 'the partner as an object'
-/** A change that prints the partner. */
+/** Shared by verbs that change a partner and print it. */
 const change = { args, changes: 'at-once', json } as const
 const credentials = 'an object with clientId, clientSecret, shortName and country'
 const maxGraceDays = 30
 
-/** @throws UserError unless it is a time from 0 to 30 days. */
+/** Parses `--grace`. @throws UserError unless it is a time from 0 to 30 days. */
 function parseGrace(text: string): { text: string; seconds: number } {
   const seconds = parseDuration(text)
   if (seconds !== undefined && seconds <= maxGraceDays * 86_400) return { text, seconds }
@@ -53,19 +53,19 @@ function parseGrace(text: string): { text: string; seconds: number } {
 
 export const partner = {
   create: verb({
-    help: 'onboard a partner; prints its client ID and, only this once, its client secret, and a text to send',
+    help: 'onboard a partner; prints its client ID, its client secret, only this once, and a text to send',
     example: 'partner create --short-name acme --name "Acme Wallet" --country KE',
     flags: {
-      shortName: { value: '<name>', help: 'its name in paths: 2 to 32 of a-z, 0-9 and -' },
-      name: { value: '<name>', help: 'its name for people' },
+      shortName: { value: '<name>', help: 'the name in addresses and commands: 2 to 32 of a-z, 0-9 and -' },
+      name: { value: '<name>', help: 'the name for people' },
       country: {
         value: '<code>',
-        help: 'the country whose plans it lists, ISO 3166-1 alpha-2',
+        help: 'the country whose plans the partner lists, such as KE (ISO 3166-1 alpha-2)',
         parse: toUpperCaseCode,
       },
       contact: {
         value: '<text>',
-        help: 'how to reach it; it is in no record, and is deleted when the partner ends',
+        help: 'whom to write to; the record does not keep it, and partner end deletes it',
       },
     },
     changes: 'at-once',
@@ -76,7 +76,6 @@ export const partner = {
       // Read first: after a secret was made, nothing may fail before it is printed.
       const warning = await findEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
-      // Not below the text to send, with which it would be copied.
       if (warning !== undefined) run.warn(warning)
       run.print(describeSecret(made, formatWelcome(made, origin), run.target))
       if (contact) await storeContact(store, shortName, contact)
@@ -108,10 +107,10 @@ export const partner = {
   }),
 
   identify: verb({
-    help: 'say whose the client secrets, tokens and signing keys of a text from standard input are, at most ten, and which command ends each; never prints them',
+    help: 'name the owner of each client secret, token and signing key in a text from standard input, and the command that ends it; reads at most ten, and never prints one',
     example: 'partner identify < FILE',
     store: 'itself',
-    json: 'an array: of each secret, its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
+    json: 'an array, with an object for each secret: its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
     whyNoArguments:
       'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
     async run(_, run) {
@@ -132,7 +131,7 @@ export const partner = {
         parse: parseGrace,
       },
       replaceNewest: {
-        help: 'the newest secret was lost: end it now, and let the older one work as long as it would have',
+        help: 'the newest secret was lost: end it now; the older one still works until its time',
         conflicts: ['grace'],
       },
     },
@@ -141,8 +140,8 @@ export const partner = {
     json: credentials,
     async run({ shortName, grace, replaceNewest }, run) {
       const graceEnd =
-        grace.seconds === 0 ? 'Earlier ones stop working now.' : `The old one works for another ${grace.text}.`
-      const effect = replaceNewest ? 'The newest one stops working now, and the older one at its time.' : graceEnd
+        grace.seconds === 0 ? 'Earlier secrets stop working now.' : `The old secret works for another ${grace.text}.`
+      const effect = replaceNewest ? 'The newest secret stops working now, and the older one at its time.' : graceEnd
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
       const graceRotation = { kind: 'rotate', graceSeconds: grace.seconds } as const
       const kind = replaceNewest ? 'replace-newest' : 'replace-all'
@@ -150,53 +149,51 @@ export const partner = {
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
       const { before, made } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
-      const said = formatRotationMessage(made, { ...replaced, isLost: replaceNewest })
-      run.print(describeSecret(made, said, run.target, replaced.earlierExpiresAt))
+      const letter = formatRotationLetter(made, { ...replaced, isLost: replaceNewest })
+      run.print(describeSecret(made, letter, run.target, replaced.earlierExpiresAt))
     },
   }),
 
   lockdown: verb({
-    help: 'for a leak: end every secret and every token now, and make a new secret, printed only this once',
+    help: 'after a leak: end every secret and every token of a partner now, and print a new secret, only this once',
     example: 'partner lockdown acme --note "Secret on GitHub."',
     args,
-    flags: { tokensOnly: { help: 'only a token leaked: its secrets still work, and get new tokens at once' } },
+    flags: { tokensOnly: { help: 'only a token leaked: end every token, and keep the secrets' } },
     changes: 'at-once',
     asks: true,
     json: credentials,
     async run({ shortName, tokensOnly }, run) {
       const effect = tokensOnly
-        ? `all tokens of ${shortName} end now; its secrets still work.`
+        ? `All tokens of ${shortName} end now; its secrets still work.`
         : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
       await run.confirm(effect)
       if (tokensOnly) {
         const { output, after } = await changeAndReport(run, shortName, { kind: 'end-tokens' })
-        return { ...output, note: `${output.note}\n${formatTokensMessage(after)}` }
+        return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, made } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(describeSecret(made, formatLockdownMessage(made, replaced), run.target))
+      run.print(describeSecret(made, formatLockdownLetter(made, replaced), run.target))
       return undefined
     },
   }),
 
   suspend: changeAccess('suspend', {
-    help: 'block a partner, its live tokens included; resume unblocks it',
+    help: 'refuse every request of a partner, also with tokens that it has, until partner resume',
     effect: 'be suspended: every request gets 401, until partner resume',
   }),
 
-  resume: changeAccess('resume', { help: 'end a suspension', effect: 'get tokens and lists again' }),
+  resume: changeAccess('resume', { help: 'end the suspension of a partner', effect: 'get tokens and lists again' }),
 
   set: verb({
-    help: 'change its name for people, its country or its contact, which is in no record; contact=null deletes it',
+    help: 'change the name for people, the country or the contact of a partner; contact=null deletes the contact',
     example: 'partner set acme country=UG "name=Acme Pay" contact=integrations@acme.example',
     ...change,
-    args: { shortName: {}, assignments: { isList: true } },
+    args: { shortName: {}, assignments: { isList: true, parse: parsePartnerFields } },
     asks: true,
-    hides: ({ assignments }) =>
-      assignments.flatMap((text) => (text.startsWith('contact=') ? text.slice('contact='.length) : [])),
-    async run({ shortName, assignments }, run) {
-      const fields = parsePartnerFields(assignments)
+    hides: ({ assignments: { contact } }) => [contact ?? ''],
+    async run({ shortName, assignments: fields }, run) {
       const { country } = fields
       const seen = await findPartner(run.store, shortName)
       const move = country === undefined ? undefined : await describeMove(run.store, seen, country)
@@ -212,12 +209,12 @@ export const partner = {
   }),
 
   end: changeAccess('end', {
-    help: 'end a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
+    help: 'end a partner for good: delete its secrets and its contact, and keep its record; its short name stays taken',
     effect: 'be ended for good, and its secrets deleted',
   }),
 
   usage: verb({
-    help: 'show how a partner uses a deployed environment',
+    help: 'count the requests of a partner to a deployed environment',
     example: 'partner usage acme --since 30d --remote --env production',
     args,
     flags: {
@@ -239,7 +236,7 @@ export const partner = {
   }),
 }
 
-/** Reads nothing before: while the database fails, the mark in the cache must come within seconds. */
+/** Makes a verb that reads nothing before its change: while the database fails, the partner must be blocked within seconds. */
 function changeAccess(kind: 'suspend' | 'resume' | 'end', { help, effect }: { help: string; effect: string }) {
   return verb({
     ...change,
@@ -253,14 +250,14 @@ function changeAccess(kind: 'suspend' | 'resume' | 'end', { help, effect }: { he
   })
 }
 
-/** What a partner was when a change changed nothing. */
+/** Says why a change changed nothing. */
 const unchanged: Partial<Record<PartnerRequest['kind'], string>> = {
   suspend: 'was already suspended',
   resume: 'was not suspended',
   end: 'had already ended',
 }
 
-/** Makes a change without a new secret. */
+/** Changes a partner, but not its secrets, and describes it. */
 async function changeAndReport(
   run: ChangeRun,
   name: string,
@@ -274,11 +271,11 @@ async function changeAndReport(
     ...(wayBack ? [`To take it back: ${describeCommand(run.target, 'partner', ...wayBack)}`] : []),
   ]
   const already = `${after.shortName} ${unchanged[request.kind] ?? 'already has these values'}; nothing changed.`
-  const note = after.id === before.id ? already : said.join(' ')
+  const note = `${describePlace(run.target)} ${after.id === before.id ? already : said.join(' ')}`
   return { output: { ...describePartner(after), note }, after }
 }
 
-/** @throws UserError when nothing is piped in: a terminal would show the secret. */
+/** Reads the text of `partner identify`. @throws UserError when stdin is a terminal, which would show the secret, or empty. */
 async function readSecret({ io: { stdin }, target }: Run): Promise<string> {
   const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
   if (text.trim() !== '') return text

@@ -19,7 +19,7 @@ import { verb, type ChangeRun } from '../frame/verb.ts'
 const args = { id: {} } as const
 const country = {
   value: '<code>',
-  help: 'the country, ISO 3166-1 alpha-2; may be repeated',
+  help: 'the country, such as KE (ISO 3166-1 alpha-2); may be repeated',
   isRequired: true,
   isList: true,
   parse: toUpperCaseCode,
@@ -28,7 +28,7 @@ const changeVerb = { args, changes: 'publication', json: changeJson } as const
 
 export const plan = {
   list: verb({
-    help: 'list the plans of the catalog, of a country or of a partner, now, in the past, or with what is scheduled',
+    help: 'list the plans of the catalog, of a country or of a partner: now, in the past, or as they are scheduled to be',
     example: 'plan list --partner acme',
     flags: {
       country: { value: '<code>', help: 'only the plans that are viewable in this country', parse: toUpperCaseCode },
@@ -53,7 +53,7 @@ export const plan = {
   }),
 
   show: verb({
-    help: 'show every field of a plan, and the changes that wait for their time or for approval',
+    help: 'show every field of a plan, and its pending changes: scheduled, or waiting for approval',
     example: 'plan show dhahabu-gold-tracker',
     args,
     flags: { at: timeFlag },
@@ -89,28 +89,28 @@ export const plan = {
     help: 'close a plan to new investment; it stays on its lists',
     example: 'plan close mwamba-money-market-fund --public-note "Sold out."',
     flags: {
-      publicNote: { value: '<text>', help: 'why, for partners to show to their customers', isRequired: true },
+      publicNote: { value: '<text>', help: 'why, in words that partners show to their customers', isRequired: true },
     },
     run: async ({ id, publicNote, at }, run) => publishPlan(await prepareClosing(run.store, id, publicNote, at), run),
   }),
 
   open: verb({
     ...changeVerb,
-    help: 'open a plan to new investment, and remove its note',
+    help: 'open a plan to new investment, and delete its public note',
     example: 'plan open mwamba-money-market-fund',
     run: async ({ id, at }, run) => publishPlan(await prepareOpening(run.store, id, at), run),
   }),
 
   set: verb({
     ...changeVerb,
-    help: 'change fields: name=value, with null for nothing, and a dot for a part, such as category.id=3',
+    help: 'change fields of a plan: name=value, or name=null for no value; a dot names a part of a field, such as category.id=3',
     example: 'plan set mwamba-money-market-fund performance1=12.4 minTopUpAmounts.KES=500',
     args: { id: {}, assignments: { isList: true } },
     run: async ({ id, assignments, at }, run) => publishPlan(await prepareFields(run.store, id, assignments, at), run),
   }),
 }
 
-/** A plan that stays as it is may still change later: then the pending changes are named. */
+/** Publishes a change of a plan. If nothing changes now, names the pending changes of the plan. */
 async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Output> {
   const { id, identifier } = prepared.plan
   const output = await publishChange(prepared, run, {
@@ -121,7 +121,7 @@ async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Outp
   return output
 }
 
-/** Says in full what customers will read. @returns undefined when that stays the same. */
+/** Says whether a plan will be open or closed, and the whole note that customers will read. @returns undefined when the note stays. */
 function describeInvestability([change]: readonly PlanChange[]): string | undefined {
   const { before, after } = change ?? {}
   if (!before || !after) return undefined
@@ -133,6 +133,7 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
   return `${after.identifier} ${state} to new investment${where}. Customers ${read}`
 }
 
+/** @returns the plan as partners get it. */
 const toResponse = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
 
 function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {

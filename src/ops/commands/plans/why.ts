@@ -11,11 +11,11 @@ import { timeFlag } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
 export const why = verb({
-  help: `say what a partner can do and why it gets 401; with a plan, why the plan is on its list or not. Partners see a change within ${freshness}`,
+  help: `say what a partner can do, and why it gets 401; with a plan, why the plan is on the list of the partner or not. Partners see a change within ${freshness}`,
   example: 'why acme mwamba-money-market-fund',
   args: { partner: {}, plan: { isOptional: true } },
   flags: { at: timeFlag },
-  json: 'the partner as an object, with sentences; with a plan, an object with reason and sentence, and without --at with fix and pending',
+  json: 'the partner as an object, with sentences; with a plan, an object with reason, sentence and, without --at, fix and pending',
   async run({ partner: name, plan, at }, { store }) {
     const time = at === undefined ? '' : `As of ${formatLocalTime(at)}, `
     if (plan === undefined) {
@@ -30,6 +30,7 @@ export const why = verb({
   },
 })
 
+/** `From 2026-12-01 09:00 in Africa/Nairobi (…): appears in KE (publication 12).` */
 export function describePending({ publication, change }: PendingChange): string {
   const { id, dueAt, willConflict } = publication
   const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`

@@ -15,7 +15,7 @@ import { verb } from '../frame/verb.ts'
 export const deploy = verb({
   help: `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
 
-It refuses with IDs, migrations or secrets missing, with files that are not committed, and when
+It does nothing while IDs, migrations or secrets are missing, files are not committed, or
 npm run check fails.`,
   example: 'deploy --env staging',
   flags: {
@@ -26,12 +26,12 @@ npm run check fails.`,
     },
     url: {
       value: '<url>',
-      help: 'the address of the service; otherwise its custom domain, or its address at workers.dev',
+      help: 'the address of the service; by default its custom domain, then its address at workers.dev',
       parse: parseOrigin,
     },
-    allowDirty: { help: 'deploy files that are not committed' },
+    allowDirty: { help: 'deploy also files that are not committed' },
     skipCheck: { help: 'skip npm run check, for example after CI ran it' },
-    yes: { help: 'skip the question that a checkout gets that is older than the database' },
+    yes: { help: 'skip the question about a checkout that is older than the database' },
   },
   asks: true,
   store: 'none',
@@ -47,7 +47,7 @@ npm run check fails.`,
     if (doubts.length > 0) {
       await run.confirm(`${doubts.join(' ')} Its code will replace the code that is live.`, target)
     }
-    // The site names it, and the smoke test calls it.
+    // The site names this address, and the smoke test calls it.
     const origin = url ?? (await findOrigin(target))
     if (!skipCheck) progress?.step('Step 2 of 4: npm run check')
     if (!skipCheck && !(await runProjectCheck())) {
@@ -66,7 +66,7 @@ npm run check fails.`,
   },
 })
 
-/** @returns what an operator should confirm. @throws UserError that names each obstacle. */
+/** @returns sentences that an operator has to confirm before the deploy. @throws UserError that names each obstacle. */
 async function findDoubts(target: Target, isDirtyAllowed: boolean, { withStore, openSecrets }: Run): Promise<string[]> {
   const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
   const { obstacles, doubts } = await withStore(target, (store) => examineDeploy(store, environment))
@@ -78,11 +78,11 @@ async function findDoubts(target: Target, isDirtyAllowed: boolean, { withStore, 
 }
 
 function describeRollback(env: string, before: string | undefined): string {
-  if (before === undefined) return 'It is the first version, so there is none to go back to.'
+  if (before === undefined) return 'This is the first version, so there is none to go back to.'
   return `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
 }
 
-/** It may fail after the new version went live, for example when it can't set the schedule. */
+/** wrangler deploy may fail after the new version went live, for example when it can't set the schedule. */
 function makeDeployError(env: string, wayBack: string): UserError {
   return new UserError([
     `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
@@ -97,7 +97,7 @@ function makeVersionError(
 ): UserError {
   if (outcome === 'failed') return new UserError([`The smoke test failed, and version ${id} is live.`, wayBack])
   return new UserError([
-    `Version ${id} is live, and not tested: ${origin} does not answer. A new domain does once it has its certificate.`,
+    `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate.`,
     wayBack,
   ])
 }

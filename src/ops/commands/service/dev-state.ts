@@ -26,7 +26,7 @@ const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
   await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)
-    // Never again after the first publication: a catalog may be empty on purpose.
+    // Only before the first publication: later, a catalog may be empty on purpose.
     if (!(await hasPublished(store))) {
       const text = await readFile(demoCatalog, 'utf8')
       const file = readCatalog({ kind: 'json', text })
@@ -38,6 +38,7 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
   })
 }
 
+/** Makes a signing key, if none signs yet. */
 export async function ensureSigningKey(): Promise<void> {
   const secrets = openDevVars()
   const nowSeconds = Math.floor(systemClock.nowMs() / 1000)

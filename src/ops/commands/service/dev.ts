@@ -1,4 +1,4 @@
-// npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
+// npm run dev: starts `wrangler dev` on the local state, with a demo catalog and a demo partner.
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -35,10 +35,13 @@ Other flags are passed on to wrangler dev, such as --port, --var, and --log-leve
   },
 })
 
-/** Lists the migrations of the prepared state: a build with the same migrations opens no database that is served. */
+/** A file that lists the migrations of the prepared state. If none is new, a build leaves the database alone, which may be in use. */
 const stamp = '.wrangler/state/v3/d1/prepared'
 
-/** Wrangler builds before it reads .dev.vars and opens the database, and again after each change of a source file. */
+/**
+ * Prepares the state for a `wrangler dev` that somebody starts without npm run dev. Wrangler runs it as a part of each build: before it
+ * reads .dev.vars and opens the database, and after each change of a source file.
+ */
 export const prepareDev = verb({
   help: 'create the local state that a bare wrangler dev serves, once for each set of migrations: a part of its build command',
   example: 'prepare-dev',
@@ -61,13 +64,13 @@ export const prepareDev = verb({
 })
 
 /**
- * Prepares the state while the server starts, and ends with it.
- * @param origin of the server. The site names it, and is built before the server starts.
- * @throws UserError unless a signal ended it.
+ * Starts the server, prepares the state meanwhile, and returns when the server ends.
+ * @param args for wrangler dev. @param origin of the server, which the site names.
+ * @throws UserError when the server fails.
  */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
-  // Wrangler reads it.
+  // Wrangler reads the key when it starts.
   await ensureSigningKey()
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
   // Wrangler lists its bindings and offers a tunnel. Only its problems matter, unless somebody asks for more.
@@ -84,7 +87,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
     })
   }
   const ended = once(server, 'exit').then(() => false)
-  // Its only message.
+  // Wrangler sends one message: when it is ready.
   const isReady = Promise.race([ended, once(server, 'message').then(() => true)])
   try {
     await prepareState(target, async (store) => {
@@ -106,7 +109,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
 }
 
 const minuteMs = 60_000
-/** A timer may fire a little early, and nothing is due before its minute. */
+/** A timer may fire a few milliseconds early, when the publications of the next minute are not due yet. */
 const marginMs = 100
 
 /** Runs `work` at the start of every minute, also while an earlier run takes longer. */
@@ -119,9 +122,8 @@ function everyMinute(work: () => Promise<void>): void {
 }
 
 /**
- * Runs the schedule, because wrangler runs no Cron Trigger by itself. It runs in the Worker, because a second process on the same
- * database would compete with it. The route exists in wrangler dev only.
- * @returns why it failed.
+ * Runs the schedule of the Worker, because wrangler dev runs no Cron Trigger by itself. The route exists only in wrangler dev.
+ * @returns why it failed; undefined when it succeeded.
  */
 async function runSchedule(origin: string): Promise<string | undefined> {
   try {

@@ -7,8 +7,8 @@ import { startWrangler } from '../../store/wrangler.ts'
 import { verb } from '../frame/verb.ts'
 
 export const migrate = verb({
-  help: `Apply the migrations to the local database, or with --remote to that of a deployed environment.
-Then other flags are passed on to wrangler d1 migrations apply.`,
+  help: `Apply the migrations to the local database or, with --remote, to the database of a deployed environment.
+With --remote, other flags are passed on to wrangler d1 migrations apply.`,
   example: 'migrate --remote --env staging',
   flags: { local: { help: 'the default', conflicts: ['remote'] } },
   store: 'itself',
@@ -22,7 +22,7 @@ Then other flags are passed on to wrangler d1 migrations apply.`,
       const applied = await withMigratedStore(target, async (__, files) => files)
       return report(applied.length === 0 ? 'Nothing to migrate.' : `Applied ${applied.join(', ')}.`)
     }
-    // Otherwise wrangler would ask to log in.
+    // Refuses a missing API token: wrangler would ask to log in.
     await openAccount(target)
     const wrangler = startWrangler(['d1', 'migrations', 'apply', 'DB', ...words], 'inherit')
     await once(wrangler, 'exit')

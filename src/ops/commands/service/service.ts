@@ -7,6 +7,7 @@ import { countProblems, reportFailure, type HealthCheck } from '../../core/servi
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
+import { describePlace } from '../../shared/target.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
 import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
@@ -16,9 +17,9 @@ import { forceFlag, parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
 export const doctor = verb({
-  help: 'check migrations, catalog, record, plans, cache and keys: an operator must fix each problem',
+  help: 'check an environment: migrations, catalog, record, plans, cache and keys; an operator must fix each problem',
   example: 'doctor --remote --env staging',
-  flags: { catalog: { help: 'only check the plans: figures, dates, names, and the lists of countries' } },
+  flags: { catalog: { help: 'check only the plans: figures, dates, names, and the lists of countries' } },
   store: 'itself',
   json: 'an array of checks; those of plans have a rule and a subject',
   async run({ catalog }, run) {
@@ -29,17 +30,17 @@ export const doctor = verb({
 })
 
 export const watch = verb({
-  help: 'check whether a deployed environment keeps its promises: the operator on call must act on each problem',
+  help: 'check whether a deployed environment keeps its promises to partners; the operator on call must act on each problem',
   example: 'watch --remote --env production',
   flags: {
     url: {
       value: '<url>',
-      help: 'where the smoke test finds the service; otherwise its domain in wrangler.toml, or workers.dev',
+      help: 'the address for the smoke test; by default the domain in wrangler.toml, then workers.dev',
       parse: parseOrigin,
     },
     query: {
       value: '<name>',
-      help: 'only print what a query finds, and its SQL',
+      help: 'run only this query about requests, and print its rows and its SQL',
       choices: [...usageQueries.keys()],
       conflicts: ['url'],
     },
@@ -77,7 +78,7 @@ export const copy = verb({
 })
 
 export const compare = verb({
-  help: 'name each row of a copy that the database lacks, or has changed',
+  help: 'name each row of a database copy that the database lacks, or has with other values',
   example: 'compare production.sql --remote --env production',
   args: { file: {} },
   json: 'an array of rows',
@@ -87,25 +88,26 @@ export const compare = verb({
     return {
       data: lost,
       text: lost.map(({ table, row, problem }) => `${table} ${row} ${problem}\n`).join(''),
-      note: `Compared ${compared.join(', ')}.`,
-      findings: lost.length === 0 ? undefined : 'Rows of the copy are missing or different in the database.',
+      note: `Rows compared: ${compared.join(', ')}.`,
+      findings:
+        lost.length === 0 ? undefined : 'The database lacks these rows of the copy, or has them with other values.',
     }
   },
 })
 
 export const invalidate = verb({
-  help: 'invalidate every cached plan list; every change of the catalog does it by itself',
+  help: 'make the Workers load every plan list from the database again; every change of the catalog does so by itself',
   example: 'invalidate',
   changes: 'at-once',
   json: 'an object with the new revision of the catalog',
-  async run(_, { store, attribution }) {
+  async run(_, { store, attribution, target }) {
     const { revision } = await invalidateLists(store, attribution)
-    const sentence = `No Worker uses the cached plan lists any more within ${freshness}: each list is loaded from the database again.`
-    return { data: { revision }, text: `${sentence}\n` }
+    const sentence = `Within ${freshness}, the Workers load every plan list from the database again.`
+    return { data: { revision }, text: `${describePlace(target)} ${sentence}\n` }
   },
 })
 
-/** @param isThorough `watch` runs often, so it reads neither the whole record nor the plans. */
+/** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans: `watch` runs too often for that. */
 async function examineTarget(
   { target, clock, withStore, openSecrets }: Run,
   isThorough: boolean,
@@ -115,7 +117,7 @@ async function examineTarget(
   return withStore(target, (store) => examine(store, environment, clock, isThorough))
 }
 
-/** An alert of `watch`. Here, a failure is only a warning: not every token may read usage, and a new environment has none. */
+/** Checks when the schedule last ran. If that can't be read, it is only a warning: not every API token may read usage. */
 async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
   const { write, judge } = alerts.schedule
   const result = openUsage(target).then(async (query) => judge(await query(write)))
@@ -125,7 +127,7 @@ async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
   }
 }
 
-/** People see findings of the same kind together. */
+/** @returns checks as they are printed: people see alike findings of plans in one line. */
 function toOutput(checks: HealthCheck[]): Output {
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
     rule && subject ? [{ ...check, rule, subject }] : [],

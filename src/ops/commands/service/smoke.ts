@@ -6,7 +6,7 @@ import { verb } from '../frame/verb.ts'
 
 export const smoke = verb({
   help: `Call a running service as a partner does, and print one line per check. The credentials are in
-CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them, only refusals and the site are checked.`,
+CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without these variables, only refusals and the site are checked.`,
   example: 'smoke --url https://catalog.example.com',
   flags: {
     url: { value: '<url>', help: 'the origin of the service', isRequired: true, parse: parseOrigin },

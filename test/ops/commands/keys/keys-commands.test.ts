@@ -45,7 +45,7 @@ test('keys drop asks first, and says what the effect is', async () => {
     [[earlier], ''],
     [[signing, '--leaked'], ' A new key will sign at once.'],
   ] as const) {
-    const question = `[staging] The key ${args[0]} will be deleted. Its tokens will be refused.${effect} There`
+    const question = `[staging] The key ${args[0]} will be deleted. Tokens that it signed will be refused.${effect} There`
     const { code, stderr } = await keys(['drop', ...args, ...remote], secrets)
     const start = stderr.slice(0, question.length)
     expect({ code, start, keys: secrets.values.size }).toEqual({ code: 2, start: question, keys: 3 })

@@ -48,10 +48,10 @@ test('when a new secret can’t be printed, the program knows that it was made, 
     await runCommand(`partner ${words}`.split(' '), { findOrigin: noOrigin, withStore, effect })
     return effect
   }
-  const fix = (flags: string) => expect.stringMatching(new RegExp(`partner rotate acme ${flags}$`))
+  const another = (flags: string) => expect.stringMatching(new RegExp(`partner rotate acme ${flags}$`))
   const created = await runUnseen('create --short-name acme --name Acme --country KE')
-  expect(created).toEqual({ outcome: 'changed', fix: fix('--grace 0') })
-  expect(await runUnseen('rotate acme')).toEqual({ outcome: 'changed', fix: fix('--replace-newest') })
+  expect(created).toEqual({ outcome: 'changed', ifOutputFails: another('--grace 0') })
+  expect(await runUnseen('rotate acme')).toEqual({ outcome: 'changed', ifOutputFails: another('--replace-newest') })
   expect(await runUnseen('suspend acme')).toEqual({ outcome: 'changed' })
   for (const words of ['suspend acme', 'show acme', 'rotate boda']) {
     expect(await runUnseen(words)).toEqual({ outcome: 'unchanged' })

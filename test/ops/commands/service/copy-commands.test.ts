@@ -107,7 +107,7 @@ test('what commands and the schedule do is no finding', async () => {
   })
   await releaseStaged(db, waiting, 'waiting')
   await run(['copy', '--force', file])
-  const compared = /^Compared 1 of catalog, 6 of publications, 7 of plan_versions, 3 of change_record\.\n$/
+  const compared = /^Rows compared: 1 of catalog, 6 of publications, 7 of plan_versions, 3 of change_record\.\n$/
   expect(await run(['compare', file])).toEqual({ code: 0, stdout: '', stderr: expect.stringMatching(compared) })
   await approveForLater(db, decision(3))
   await endAsCancelled(db, decision(4))
