@@ -3,6 +3,7 @@
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
+import { findCause } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
@@ -121,13 +122,21 @@ export async function endRedone(
   return newRefusal ?? `${note} So publication ${made.id} is cancelled.`
 }
 
-/** @returns why the publication can't be cancelled; undefined when it is cancelled. */
+/**
+ * @returns why the publication can't be cancelled; undefined when it is cancelled.
+ * @throws UserError that names the command that cancels it, when the database fails.
+ */
 async function tryToCancel(store: Store, id: number, attribution: Attribution): Promise<string | undefined> {
   try {
     await cancelPublication(store, id, attribution)
     return undefined
   } catch (error) {
     if (error instanceof UserError) return error.message
-    throw error
+    const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
+    throw new UserError([
+      findCause(error),
+      `Publication ${id} may still be published.`,
+      `To stop it when the database answers: ${cancel}`,
+    ])
   }
 }

@@ -10,6 +10,7 @@ import { parseXlsx } from '../../../../src/ops/core/file-formats/xlsx-file.ts'
 import { decodeText } from '../../../../src/ops/store/text-encoding.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
+import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import { publishDue } from '../../../../src/worker/publish-due.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { formatDifference } from '../../../../src/ops/commands/catalog/publication-output.ts'
@@ -323,6 +324,16 @@ test('a redo is made, also when another operator closes its case first', async (
   const { code, stdout, stderr } = await runAround('catalog redo 2 --json', 2, () => ops('catalog cancel 2 --as chidi'))
   expect(JSON.parse(stdout).publication).toMatchObject({ id: 3, state: 'scheduled' })
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n' })
+})
+
+test('a redo to a later time says that the old publication may still be published when the database fails before its cancellation', async () => {
+  await ops('plan close cash --public-note Full. --at 2035-01-01T00:00Z')
+  const down = () => Promise.reject(new CloudflareError('Cloudflare answered 502.', { kind: 'unknown' }))
+  const { code, stdout, stderr } = await runAround('catalog redo 2 --at 2036-01-01T00:00Z', 2, down)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: expect.stringContaining('Publication 3 is scheduled') })
+  expect(stderr).toBe(
+    'Cloudflare answered 502.\nPublication 2 may still be published.\nTo stop it when the database answers: npm run -s ops -- catalog cancel 2\n',
+  )
 })
 
 /** Runs a command, and `act` before its change of publications with this number. */
