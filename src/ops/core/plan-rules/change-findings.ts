@@ -59,9 +59,11 @@ function isAmountJump(from: number, to: number): boolean {
 export function findLostFigures({ before, after }: ChangedPlan): PlanFinding[] {
   const subject = after.identifier
   const found = returns.flatMap((field): PlanFinding[] => {
-    const message = `${field} was ${before[field]}, and becomes null.`
+    const message = `${field} was ${before[field]}, and becomes ${after[field]}.`
     const isLost = before[field] !== null && after[field] === null
-    return isLost ? [{ rule: 'lost', subject, field, message }] : []
+    // The value of a formula for an empty cell.
+    const isZero = before[field] === null && after[field] === 0
+    return isLost || isZero ? [{ rule: 'lost', subject, field, message }] : []
   })
   const ofDate = { subject, field: 'performanceDate' } as const
   const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`

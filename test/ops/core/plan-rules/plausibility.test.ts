@@ -4,7 +4,7 @@ import { measureLists } from '../../../../src/ops/core/plan-rules/list-size.ts'
 import { findDoubts, type DoubtInput } from '../../../../src/ops/core/plan-rules/plausibility.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
-const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25 }))
+const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25, performance10: null }))
 const [first = makePlan()] = plans
 const makePlans = (count: number, edit: (id: number) => Partial<CatalogPlan>) =>
   Array.from({ length: count }, (_, id) => makePlan({ id, ...edit(id) }))
@@ -48,6 +48,7 @@ test.each([
     'fundManager.name "SociÃ©tÃ©" is probably "Société" in a wrong encoding.',
   ],
   ['the 0 of an empty cell', { performance1: 0 }, 'performance1 jumped from 13.1 to 0. Is a value missing?'],
+  ['the 0 of a formula for an empty cell', { performance10: 0 }, 'performance10 was null, and becomes 0.'],
   ['a wrong sign', { performance1: -13.2 }, 'performance1 jumped from 13.1 to -13.2. Is the sign wrong?'],
   [
     'a wrong sign of a small return',
