@@ -45,13 +45,14 @@ const lineRules: readonly TextRule[] = [
 /** Reports one issue, whatever is wrong. */
 const text = (maxLength: number, rules = textRules) => {
   const error = `text of 1 to ${maxLength} characters`
-  const lengthRule: TextRule = [(value) => value.length <= maxLength && value.trim() !== '', error]
+  const lengthRule: TextRule = [(value) => value.length <= maxLength && value !== '', error]
   const findBroken = (value: unknown) => [lengthRule, ...rules].find(([isKept]) => !isKept(String(value)))
   return (
     z
       .string(error)
       // Texts that look the same must be equal, for filters and for plans that share a category.
       .normalize('NFC')
+      .trim()
       .refine((value) => findBroken(value) === undefined, {
         error: ({ input }) => findBroken(input)?.[1],
         abort: true,

@@ -52,7 +52,7 @@ export const spoiledTexts = [
 const text = (maxLength: number) =>
   fc
     .oneof(fc.string({ unit: 'binary', minLength: 1, maxLength }), fc.constantFrom(...naughtyStrings, ...spoiledTexts))
-    .map((value) => value.normalize('NFC'))
+    .map((value) => value.normalize('NFC').trim())
     .filter(
       (value) =>
         value.length <= maxLength &&

@@ -35,7 +35,8 @@ export function parseCsv(text: string): Spreadsheet {
     return { sheets: [{ name: undefined, rows }], format: { isUntyped: true } }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    throw new UserError(`The file is not CSV: ${error.message}.`)
+    const place = `row ${Number(error['records']) + 1}, cell ${Number(error['index']) + 1}`
+    throw new UserError(`The file is not CSV: in ${place}, a quote is missing, or one too many.`)
   }
 }
 

@@ -47,8 +47,9 @@ export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
     const toNumber = (date: Date) => dateToSerial(date, dateSystem === '1904')
     return { sheets: sheets.map((sheet) => readSheet(sheet, toNumber)), format: { isUntyped: false } }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'it is damaged'
-    const fix = 'Delete the rows and columns after the plans, and save it again as .xlsx.'
+    // The other sentences are for programmers.
+    const [reason] = (error instanceof Error ? error.message : 'it is damaged').split('. ')
+    const fix = 'Copy the rows of the plans into a new workbook, and save that as .xlsx.'
     throw new UserError(`The file is not a readable .xlsx file: ${reason}. ${fix}`)
   }
 }

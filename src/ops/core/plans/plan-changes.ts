@@ -38,9 +38,9 @@ export async function prepareViewable(
  * @param note why, for partners to show to their customers.
  */
 export async function prepareClosing(store: Store, name: string, note: string, dueAt?: number): Promise<PreparedPlan> {
-  const { error } = planSchema.shape.nonInvestableNote.safeParse(note)
+  const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
-  return preparePlan(store, name, dueAt, () => ({ isInvestable: false, nonInvestableNote: note }))
+  return preparePlan(store, name, dueAt, () => ({ isInvestable: false, nonInvestableNote }))
 }
 
 /** Opens a plan to new investment, and removes its note. */

@@ -122,7 +122,11 @@ test('where no name of a column is found, the first row is shown with escapes', 
 
 test.each([
   ['x.csv', Uint8Array.of(0x61, 0xe9), 'The file is not UTF-8. In a spreadsheet, save it as .xlsx, or as CSV with UTF'],
-  ['x.csv', utf8('identifier\n"a'), /^The file is not CSV: Quote Not Closed: /],
+  [
+    'x.csv',
+    utf8('identifier,name\na,"b\nc,d\n'),
+    'The file is not CSV: in row 2, cell 2, a quote is missing, or one too many.',
+  ],
   ['x.xlsx', utf8('PK\u0003\u0004 and no archive'), /^The file is not a readable \.xlsx file: /],
 ])('refuses a file that is not what %s says', async (file, bytes, message) => {
   const error = await parseCatalogInput(file, bytes).catch((reason: unknown) => reason)

@@ -50,8 +50,8 @@ test.each<[string, CatalogPlan, () => Promise<PlanResult>]>([
   ['setViewable', { ...cash, viewableIn: ['UG'] }, () => view('KE', false)],
   [
     'closePlan',
-    { ...cash, isInvestable: false, nonInvestableNote: 'Full.' },
-    () => closePlan(store, '1', 'Full.', request),
+    { ...cash, isInvestable: false, nonInvestableNote: 'Café.' },
+    () => closePlan(store, '1', ' Cafe\u0301. ', request),
   ],
   [
     'setFields',
