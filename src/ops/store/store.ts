@@ -26,14 +26,6 @@ export interface Store {
   config: ConfigSource
 }
 
-/** The same store. @param hear receives progress messages. */
-export function withProgress(store: Store, hear: (text: string) => void): Store {
-  const db = new Proxy(store.db, {
-    get: (target, name): unknown => (name === 'hear' ? hear : Reflect.get(target, name)),
-  })
-  return { ...store, db }
-}
-
 interface Namespace {
   list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
 }

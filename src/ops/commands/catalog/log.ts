@@ -8,7 +8,12 @@ import {
   type ForecastRow,
 } from '../../core/publications/publication-log.ts'
 import { countPlans } from '../../core/publications/publications.ts'
-import { listEntries, type KeyEntry, type PartnerEntry } from '../../core/record/change-record.ts'
+import {
+  selectKeyEntries,
+  selectPartnerEntries,
+  type KeyEntry,
+  type PartnerEntry,
+} from '../../core/record/change-record.ts'
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { parsePastEnd, toTimeColumn } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -72,8 +77,8 @@ export const log = verb({
         ? await listPublications(store, { plan, ...times, states, isOpenIncluded: isRecent })
         : []
     const changes = [
-      ...(isWhole || partner !== undefined ? await listEntries(store, 'partner', { shortName, ...times }) : []),
-      ...(isWhole || keys ? await listEntries(store, 'kid', times) : []),
+      ...(isWhole || partner !== undefined ? await selectPartnerEntries(store.db, { shortName, ...times }) : []),
+      ...(isWhole || keys ? await selectKeyEntries(store.db, times) : []),
     ]
     const entries = [
       ...publications.map(({ changes: [change], ...row }) =>

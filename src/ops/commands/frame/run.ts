@@ -1,5 +1,4 @@
 // What a verb gets besides its input: the context, and functions that print and ask.
-import { withProgress } from '../../store/store.ts'
 import type { Target } from '../../shared/target.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { paintLines } from '../../terminal/colors.ts'
@@ -61,7 +60,8 @@ export function createRun(
     withStore: (place, work) =>
       context.withStore(place, async (store) => {
         try {
-          return await work(progress ? withProgress(store, progress.show) : store)
+          store.db.hear = progress?.show
+          return await work(store)
         } finally {
           Object.assign(context.effect, store.changes)
         }

@@ -2,8 +2,8 @@
 import { findLostRows, readCopy } from '../../core/service/database-copy.ts'
 import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import { invalidateLists } from '../../core/publications/publications.ts'
-import { examine, examinePlans } from '../../core/service/doctor.ts'
-import { countProblems, reportFailure, type HealthCheck } from '../../core/service/health-check.ts'
+import { examine, checkPlans } from '../../core/service/doctor.ts'
+import { countProblems, toProblem, type HealthCheck } from '../../core/service/health-check.ts'
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
@@ -23,7 +23,7 @@ export const doctor = verb({
   store: 'itself',
   json: 'an array of checks; those of plans have a rule and a subject',
   async run({ catalog }, run) {
-    if (catalog) return toOutput(await run.withStore(run.target, examinePlans))
+    if (catalog) return toOutput(await run.withStore(run.target, checkPlans))
     const checks = await examineTarget(run, true)
     return toOutput(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
@@ -123,7 +123,7 @@ async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
   const result = openUsage(target).then(async (query) => judge(await query(write)))
   return {
     name: 'schedule',
-    ...(await result.catch((error: unknown) => ({ ...reportFailure(error), level: 'warning' as const }))),
+    ...(await result.catch((error: unknown) => ({ ...toProblem(error), level: 'warning' as const }))),
   }
 }
 

@@ -1,10 +1,10 @@
-// The keys that sign access tokens. Cloudflare never returns the value of a secret, so the name of the secret says from when its key
-// signs. Every key verifies tokens until it is dropped.
+// The keys that sign access tokens. A key is a secret of the Worker. Its name, JWT_KEY_ and a KID, says from which Unix second the key signs:
+// Cloudflare returns only the names of secrets. Every key verifies tokens until it is dropped.
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { recordKeyChange } from '../../../db/partner-changes.ts'
-import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
+import { selectKeyEntries, selectNowSeconds } from '../../../db/partner-queries.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
@@ -14,22 +14,20 @@ import { formatIsoTime } from '../../shared/iso-time.ts'
 import { recordChange } from '../record/recorded-change.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-export type { KeyEntry }
-
 /** A key without its value. */
 export interface Key {
   /** The Unix second from which it signs. */
   kid: string
-  /** `next` signs later. */
+  /** `signs`: signs new tokens, and verifies. `verifies`: only verifies. `next`: will sign, when its second comes. */
   use: 'signs' | 'verifies' | 'next'
 }
 
 type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 
-/** Every location knows a new secret within a minute, and clocks differ by less than a minute. */
+/** A new key signs only after this time: every location knows it within a minute, and clocks differ by less than a minute. */
 const spreadSeconds = 120
 
-/** @param names of secrets. @returns the keys among the secrets, the newest first. */
+/** @param names the names of all secrets of a Worker. @returns the keys among them, the newest first. */
 export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
   const newestFirst = names
     .flatMap((name) => parseKeyName(name) ?? [])
@@ -44,13 +42,13 @@ export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
   })
 }
 
-/** @returns the ID of a new key that signs from then on, or if that ID is taken, from a later second. */
+/** @returns the KID of a new key that signs from `fromSeconds`, or if another key has that KID, from the next free second. */
 export function findFreeKid(names: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
   return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
 }
 
-/** Adds a key, and records it. It signs two minutes later; a local key, and the first key, sign at once. */
+/** Adds a key, and records it. The key signs two minutes later; a local key, and the first key, sign at once. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
@@ -73,7 +71,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
     const rotate = describeCommand(target, 'keys', 'rotate')
     throw new UserError([`The key ${kid} is the newest.`, `Rotate first: ${rotate}`, leaked])
   }
-  // For this long, KV keeps the copies of partners that the key sealed.
+  // While D1 fails, the Worker needs KV's copies of partners, and the key to open those that it sealed. KV keeps a copy for so long.
   const untilSeconds = Number(successor) + staleIfErrorHours * 3600
   if (nowSeconds >= untilSeconds) return
   const until = formatIsoTime(untilSeconds)
@@ -92,7 +90,7 @@ export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attri
   return changeRecorded(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/** Keys are outside the database. The entry is written before the change, so that no change is missing in the record. */
+/** Changes the keys, which are outside the database. The record gets its entry before, so that it lacks no change. */
 async function changeRecorded(
   store: Store,
   attribution: Attribution,
@@ -109,14 +107,14 @@ async function changeRecorded(
   })
 }
 
-/** Records that a key was made or dropped. */
+/** Adds an entry to the record: that a key was made, or dropped. */
 export function recordKey(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
   return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
 }
 
 /**
- * Records what was done while the database failed.
- * @returns whether the record lacked it.
+ * Records a change of a key that was made while the database failed, unless the record has it.
+ * @returns whether the record lacked the change.
  */
 export async function recordMissing(
   store: Store,

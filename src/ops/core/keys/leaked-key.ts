@@ -1,4 +1,4 @@
-// A signing key that leaked must be dropped at once, also while D1 fails: the drop comes before its entry in the record.
+// Drops a signing key that leaked, also while D1 fails: so the key is dropped first, and then recorded.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { findCause } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
@@ -10,7 +10,7 @@ import type { Attribution } from '../record/attribution.ts'
 import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
- * @returns whether the key is in use. If not, it was dropped before.
+ * Whether a version of the Worker that answers requests has a key.
  * @throws UserError when the ID is not that of a key, or Cloudflare would refuse the change.
  */
 export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
@@ -22,7 +22,7 @@ export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: st
 
 /**
  * Replaces a key that leaked by a new key, which signs at once.
- * @returns the ID of the new key.
+ * @returns the KID of the new key.
  */
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
@@ -40,7 +40,7 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
 }
 
 /**
- * Records the drop of a key, and the key that replaced it.
+ * Records that key `kid` was dropped, and that key `next` replaced it.
  * @throws UserError that names the commands that record both later.
  */
 export async function recordReplacedKey(

@@ -1,4 +1,4 @@
-// Changes of partners and of their secrets. Each change adds a row to the record, and then replaces KV's copy by a mark.
+// Changes of partners and of their secrets. Each change adds a row to the record, and then marks the partner in KV: see partner-copy.ts.
 import {
   insertPartnerChange,
   type MadeChange,
@@ -20,31 +20,32 @@ import {
   type Credentials,
   type PartnerFields,
 } from './partner-accounts.ts'
-import { changeWithCopy, type PrintWarning, type RecordedPartner } from './partner-copy.ts'
+import { changeAndMark, type PrintWarning, type RecordedPartner } from './partner-copy.ts'
 
-/** The author of a change, and where its warnings are printed. */
+/** The author of a change. */
 export interface Operator {
   attribution: Attribution
+  /** Prints a warning for the author. */
   warn: PrintWarning
 }
 
 export type PartnerRequest =
   | { kind: 'suspend' | 'resume' | 'end' | 'end-tokens' }
-  /** `seenId`: the ID of the row that the operator saw. If there is a newer row, the change is refused. */
+  /** `seenId`: the `id` of the partner that the operator saw. If somebody changed the partner since, the change is refused. */
   | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
-/** The only copy of a new secret, and what became of earlier secrets. */
+/** A new secret, which is stored nowhere else, and what became of earlier secrets and tokens. */
 export interface ReplacedSecrets {
   before: Partner
   made: Credentials
-  /** Unix seconds: until then, an earlier secret works. Null when none does. */
+  /** The earlier secret works until then, in Unix seconds. Null when no earlier secret works. */
   earlierExpiresAt: number | null
+  /** Tokens that were issued before are refused. Unix seconds; null when all tokens are accepted. */
   tokensValidFrom: number | null
 }
 
 /**
- * Changes a partner, and replaces KV's copy by a mark. When there is nothing to change, an earlier run may have stopped before the
- * mark: only a copy from after the newest change stays.
+ * Changes a partner, and marks it in KV.
  *
  * - `end-tokens`: every token that was issued until now ends.
  * - `end` is for good: secrets and contact are deleted; the short name stays taken, and the record keeps all changes.
@@ -59,7 +60,7 @@ export async function changePartner(
   { attribution, warn }: Operator,
 ): Promise<Partner> {
   if (request.kind === 'set') throwProblems(findFieldProblems(request))
-  const { before } = await changeWithCopy(store, warn, {
+  const { before } = await changeAndMark(store, warn, {
     name,
     kind: request.kind,
     change: (found) => makeRequestedChange(store, found, request, attribution),
@@ -68,14 +69,14 @@ export async function changePartner(
   if (request.kind === 'set' && request.contact !== undefined) {
     await storeContact(store, before.shortName, request.contact)
   }
-  // If this fails, the schedule deletes them.
+  // Contacts of ended partners, and old hashes. If this fails, the schedule deletes them.
   await deleteLeftovers(store.db).catch(() => {})
   return before
 }
 
 /**
- * Makes a new secret, and replaces KV's copy by a mark. The secret is shown after the mark is written, so that a command that was
- * stopped before the mark is run again.
+ * Makes a new secret, and marks the partner in KV. Returns the secret only after the mark is written, so that an operator who stops the
+ * command before has no secret, and runs it again.
  *
  * - `rotate`: the old secret works for another `graceSeconds`.
  * - `replace-all`: every other secret ends.
@@ -91,7 +92,7 @@ export async function replaceSecrets(
   { attribution, warn }: Operator,
 ): Promise<ReplacedSecrets> {
   const { kind } = replacement
-  const { before, made } = await changeWithCopy(store, warn, {
+  const { before, made } = await changeAndMark(store, warn, {
     name,
     kind,
     change: (found) => makeSecretChange(store, found, replacement, attribution),
@@ -107,7 +108,7 @@ export async function replaceSecrets(
   }
 }
 
-/** @returns the entries of the partner after the change, the newest first; the same entries if it changed nothing that KV's copy has. */
+/** Inserts the row of a change. @returns the entries of the partner after it; those before it, if nothing changed that KV's copy has. */
 async function makeRequestedChange(
   store: Store,
   found: RecordedPartner,
@@ -129,6 +130,7 @@ async function makeRequestedChange(
   return 'country' in row && row.country === country ? found : made
 }
 
+/** Makes a secret, and inserts the row of the change. @returns the entries after it, and the credentials. */
 async function makeSecretChange(
   store: Store,
   found: RecordedPartner,
@@ -142,7 +144,7 @@ async function makeSecretChange(
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 
-/** @returns the entries of the partner with the new one, the newest first. */
+/** @returns the entries of the partner, the new one first. @throws UserError when somebody else changed the partner meanwhile. */
 async function insertChange(
   store: Store,
   { partner, entries }: RecordedPartner,
@@ -161,7 +163,7 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
   return new UserError([`Somebody else changed ${shortName} at the same time.`, `Before you try again, see: ${see}`])
 }
 
-/** Whether the partner is already as requested: a second entry would name a second author. */
+/** Whether the partner is already as requested. Then nothing is recorded: a second entry would name a second author. */
 function isDone(partner: Partner, request: PartnerRequest): boolean {
   const { suspendedAt, endedAt } = partner
   if (endedAt !== null) return request.kind === 'end'
@@ -173,7 +175,7 @@ function isDone(partner: Partner, request: PartnerRequest): boolean {
   )
 }
 
-/** There are at most two live secrets, and `replace-newest` ends the newest of two. @returns the lines of a refusal, if there is one. */
+/** @returns the lines of a refusal, or none. A partner has at most two live secrets, and `replace-newest` needs two. */
 function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
   const olderExpiresAt = secrets[0]?.expiresAt ?? null

@@ -20,7 +20,7 @@ export type { Partner }
 
 export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'> & { contact?: string | undefined }
 
-/** The secret can't be shown again: only its hash is stored. */
+/** With which a new partner gets tokens. The secret can't be read again: only its hash is stored. */
 export interface Credentials {
   clientId: string
   clientSecret: string
@@ -28,7 +28,7 @@ export interface Credentials {
   country: string
 }
 
-/** The values that `set` changes. A contact of null deletes it. */
+/** The fields that `partner set` changes. `contact: null` deletes the contact. */
 export interface PartnerFields {
   name?: string
   country?: string
@@ -39,24 +39,26 @@ export interface PartnerFields {
 const maxSecretAgeMs = 365 * 86_400_000
 const maxLineLength = 200
 
+/** Whether the oldest secret of a partner is more than a year old. */
 export function isRotationDue({ secrets: [oldest] }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
   return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
 }
 
+/** `active`, `suspended` or `ended` */
 export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspendedAt' | 'endedAt'>): string {
   if (endedAt !== null) return 'ended'
   return suspendedAt === null ? 'active' : 'suspended'
 }
 
-/** In the order of their short names. */
+/** Lists all partners, also ended ones, in the order of their short names. */
 export function listPartners({ db }: Store): Promise<Partner[]> {
   return selectPartners(db)
 }
 
 /**
  * @param name the short name or the client ID.
- * @param atSeconds Unix seconds: as it was, or will be, at the end of that second, as `selectPartner` does.
- * @throws UserError when there is no such partner, or was none then.
+ * @param atSeconds Unix seconds: finds the partner as it was at the end of that second. By default as it is now.
+ * @throws UserError when there is no such partner, or was none at that time.
  */
 export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
   const partner = await selectPartner(db, name, atSeconds)
@@ -68,8 +70,8 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
 }
 
 /**
- * Also checks the contact. The caller stores it with `storeContact`, after it has shown the secret.
- * @throws UserError when the new partner is not valid, or its short name is taken.
+ * Creates a partner with a first secret. Checks the contact, too, but the caller stores it with `storeContact` after it has shown the secret.
+ * @throws UserError when a value of the new partner is not valid, or its short name is taken.
  */
 export async function createPartner(
   store: Store,
@@ -91,16 +93,18 @@ export async function createPartner(
   return { shortName, country, clientId, clientSecret }
 }
 
-/** The record never has a contact. */
+/** Stores the contact of a partner in a table of its own: the record, which keeps everything for ever, never has a contact. */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }
 
+/** @returns a sentence for a short name that is not valid. */
 export function findShortNameProblem(shortName: string): string | undefined {
   if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
+/** @returns a sentence for each value that is not valid. */
 export function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
@@ -110,7 +114,7 @@ export function findFieldProblems({ name, country, contact = null }: PartnerFiel
   ]
 }
 
-/** @param assignments such as `country=UG`. @throws UserError that names each unknown field and each wrong value. */
+/** Parses the arguments of `partner set`, such as `country=UG`. @throws UserError that names each unknown field and each wrong value. */
 export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
   const pairs = assignments.map((text) => /^(name|country|contact)=(.*)$/s.exec(text)?.slice(1) ?? [text])
   throwProblems(
@@ -151,6 +155,7 @@ export async function describeMove(
   return `${shortName}: country ${from} → ${country}; plans on its list: ${counts.join(' → ')}.`
 }
 
+/** Makes a client secret, and the hash that the database stores of it. */
 export async function generateSecret({ config }: Pick<Store, 'config'>) {
   const clientSecret = generateClientSecret()
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }

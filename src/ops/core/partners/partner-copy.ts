@@ -1,4 +1,5 @@
-// KV's copy of a partner, and the mark that replaces it. Both decide access only while D1 fails.
+// Marks partners in KV. KV has a copy of each partner, from which the Worker decides access while D1 fails. A change of a partner replaces
+// the copy by a mark: it says when access last ended, and while D1 fails, nothing from before that time counts.
 import { abbreviate } from '../../../abbreviate.ts'
 import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
@@ -14,52 +15,54 @@ import { findPartner } from './partner-accounts.ts'
 /** Receives a line for the user. */
 export type PrintWarning = (warning: string) => void
 
-/** The fields of a record entry that say when access ended. */
+/** The fields of an entry of the record that say when access ended. */
 type AccessEntry = Pick<PartnerEntry, 'kind' | 'changedAt' | 'suspendedAt'>
 
-/** A partner with its entries of the record, the newest first. */
 export interface RecordedPartner {
   partner: Partner
+  /** The changes of the partner, the newest first. */
   entries: readonly AccessEntry[]
 }
 
-type Recorded = Pick<RecordedPartner, 'entries'>
+type Entries = Pick<RecordedPartner, 'entries'>
 
-export interface CopiedChange<Made extends Recorded> {
-  /** The short name or the client ID, as it was typed. */
+export interface MarkedChange<Made extends Entries> {
+  /** The short name or the client ID, as the operator typed it. */
   name: string
   kind: PartnerEntry['kind']
-  /** @returns the entries after the change (the same entries if it changed nothing that the copy has), and what else it made. */
+  /** Makes the change in the database. @returns the entries after it, and what else it made. The same entries: KV's copy is still right. */
   change: (found: RecordedPartner) => Promise<Made>
 }
 
-/** How a change ends. `refused`: it had no effect. `unanswered`: the database fails, and the change may have been made. */
+/** `refused`: the change was not made. `unanswered`: the database failed, and the change may have been made. */
 type Ending<Made> =
   | { kind: 'made'; before: RecordedPartner; made: Made }
   | { kind: 'refused' | 'unanswered'; error: unknown }
 
-/** Cloudflare's API waits for minutes for a database that hangs. A mark must be written sooner. */
-const patienceMs = 5000
+/** Access must end soon, also if the database hangs: Cloudflare's API waits for minutes. */
+const markAfterMs = 5000
 
-/** The kinds of changes, beside a suspension, that end secrets or tokens at once. */
+/** The changes that end secrets or tokens at once, beside a suspension, which can be lifted. */
 const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
-/** The kinds of changes that make a secret. If the command is repeated, that secret ends. */
+/** The changes that make a secret. If the command is repeated, it makes another secret, and this one ends. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
-/** A move, or a rotation with a grace period, ends no access at once. */
+/** Whether a change ends access at once. A move, or a rotation with a grace period, does not. */
 function endsAccess(kind: string): boolean {
   return kind === 'suspend' || endingKinds.has(kind)
 }
 
 /**
- * Changes a partner, and then replaces KV's copy by a mark, so that the copy is not used after the change. When the database fails, or
- * does not answer for five seconds, a change that ends access writes the mark without the database.
- * @returns the partner before the change, and what was made. A mark that can't be written is only a warning.
+ * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before. If there was nothing to change, it marks the
+ * partner all the same, unless KV has a newer copy: an earlier run of the command may have stopped before the mark. When the database fails, or does not
+ * answer for five seconds, a change that ends access writes the mark without the database.
+ * @param warn receives a warning when the mark can't be written: the change is made in any case.
+ * @returns the partner before the change, and what `change` returned.
  */
-export async function changeWithCopy<Made extends Recorded>(
+export async function changeAndMark<Made extends Entries>(
   store: Store,
   warn: PrintWarning,
-  { name, kind, change }: CopiedChange<Made>,
+  { name, kind, change }: MarkedChange<Made>,
 ): Promise<{ before: Partner; made: Made }> {
   let found: RecordedPartner | undefined
   const attempt = async (): Promise<Ending<Made>> => {
@@ -74,7 +77,7 @@ export async function changeWithCopy<Made extends Recorded>(
 
   const attempted = attempt()
   const isLate = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => isLate.resolve(true), patienceMs)
+  const timer = setTimeout(() => isLate.resolve(true), markAfterMs)
   void attempted.then(() => isLate.resolve(false)).finally(() => clearTimeout(timer))
   if (endsAccess(kind) && (await isLate.promise)) warn(`${await markNow()} Waiting for the database …`)
   const ending = await attempted
@@ -82,13 +85,11 @@ export async function changeWithCopy<Made extends Recorded>(
     case 'made': {
       const { before, made } = ending
       const recorded = { partner: before.partner, entries: made.entries }
-      const isCopyOld = made.entries.length !== before.entries.length
+      const isCopyWrong = made.entries.length !== before.entries.length
       // The secret is not printed yet. An operator who stops the command here has to run it again.
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
-      // Also after an early mark: an isolate may have replaced that mark by a copy from before the change.
-      if (isCopyOld || !(await hasNewestCopy(store, recorded))) {
-        await markRecorded(store, warn, recorded, kind)
-      }
+      // Also after an early mark: an isolate may have replaced the early mark by a copy from before the change.
+      if (isCopyWrong || !(await hasNewestCopy(store, recorded))) await markRecorded(store, warn, recorded, kind)
       return { before: before.partner, made }
     }
     case 'refused':
@@ -103,7 +104,7 @@ export async function changeWithCopy<Made extends Recorded>(
   }
 }
 
-/** Whether the database works, and nothing was changed in it. */
+/** Whether an error says that the database answered and the change was not made. */
 function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
@@ -113,7 +114,10 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
   return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
 }
 
-/** Whether KV has a copy from after the newest change. If a mark replaced it, isolates would write it again only within an hour. */
+/**
+ * Whether KV has a copy from after the newest change. Then a mark would do harm: it takes the place of the copy, and if D1 fails before
+ * isolates write a copy again, within an hour, the partner gets nothing.
+ */
 async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
   const key = getPartnerKey(partner.clientId)
   const copy = (await listKeys(key).catch(() => [])).find((entry) => entry.name === key)
@@ -122,8 +126,8 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
 }
 
 /**
- * Writes the mark of a change. If another command changed the partner at the same time, this mark may have replaced the mark of that
- * change: then writes a mark of the newest change.
+ * Writes the mark of a change. Another command may have changed the partner at the same time, and this mark may have replaced the later one:
+ * so it reads the record once more, and if there is a newer change, writes its mark as well.
  */
 async function markRecorded(
   store: Store,
@@ -153,7 +157,7 @@ async function markRecorded(
   } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, kind)
 }
 
-/** After a refused change, replaces its early mark by a mark with the time from the record. */
+/** After a refused change, replaces the early mark by one with the time at which access last ended according to the record. */
 async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Promise<void> {
   try {
     await writeRecordedMark(store, await findRecordedPartner(store, name))
@@ -162,21 +166,21 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
   }
 }
 
-/** Marks when access last ended by the record, also by earlier changes. A suspension that was lifted does not count. */
+/** Writes a mark with the time at which access last ended according to the record. A suspension that was lifted does not count. */
 function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
   const endedAt = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
   return writeMark(store, partner, Math.max(...endedAt.map(toEndMs)))
 }
 
-/** @returns the end of a second of D1's clock, which has whole seconds, in Unix milliseconds; 0 for none. */
+/** @param second in Unix seconds, which is what D1's clock has. @returns the end of that second in Unix milliseconds; 0 without a second. */
 function toEndMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 
 /**
- * Written even if access never ended: without an entry in KV, no later command could end access while the database fails.
- * @param endedAtMs Unix milliseconds; 0 for never.
+ * Writes a mark, also if access never ended: while the database fails, `findInCache` finds only partners with an entry.
+ * @param endedAtMs when access ended, in Unix milliseconds; 0 if it never did.
  */
 async function writeMark(
   store: Store,
@@ -187,7 +191,11 @@ async function writeMark(
   await store.putKeys([getPartnerKey(clientId)], mark, staleIfErrorHours * 3600)
 }
 
-/** @param partner undefined when the database did not say which partner has the name. @returns a sentence about the mark. */
+/**
+ * Marks a partner while the database fails, as of now.
+ * @param partner undefined when the database did not say which partner has the name.
+ * @returns a sentence about the mark.
+ */
 async function markInOutage(store: Store, name: string, partner: Partner | undefined): Promise<string> {
   const marked = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
@@ -199,7 +207,7 @@ async function markInOutage(store: Store, name: string, partner: Partner | undef
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`
 }
 
-/** The metadata of an entry has the short name, so the database is not needed. */
+/** Finds partners by their entries in KV, whose metadata has the short name. @param name the short name or the client ID. */
 async function findInCache({ listKeys }: Store, name: string): Promise<Pick<Partner, 'clientId' | 'shortName'>[]> {
   const stored = await listKeys(partnerKeyPrefix)
   return stored.flatMap(({ name: key, metadata }) => {

@@ -1,4 +1,4 @@
-// Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
+// Explains why the requests of a partner are refused: by its state, and by the changes that ended its secrets or tokens.
 import { selectPartnerEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
@@ -24,6 +24,7 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
   return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
 }
 
+/** @param newSecret the change that made the newest secret. @returns sentences about the newest secret and the one before it. */
 function explainSecrets(
   { secrets, secretEndedAt, hasSecretState }: Partner,
   newSecret: PartnerEntry | undefined,

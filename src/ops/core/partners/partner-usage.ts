@@ -1,20 +1,21 @@
-// How a partner uses the API, from the data points of http/request-log.ts.
+// Counts the requests of a partner. The Worker's src/worker/http/request-log.ts writes a data point for each request.
 import type { Store } from '../../store/store.ts'
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import { findPartner } from './partner-accounts.ts'
 
-/** Requests of one kind with one answer. */
+/** The requests of one kind that got the same answer. */
 export interface Usage {
   request: 'list' | 'token'
   status: string
   error: string | null
   requests: number
-  /** ISO 8601 */
+  /** The time of the latest of these requests, as ISO 8601. */
   lastAt: string
 }
 
 /**
- * Counts the requests that were recognized as the partner's, the latest first. A refused token request is counted for no partner.
+ * Counts the requests of a partner by kind and answer, the latest first. A refused token request does not count: nobody knows whose it is.
+ * @param name the short name or the client ID.
  * @throws UserError when there is no such partner.
  */
 export async function readPartnerUsage(
@@ -23,7 +24,7 @@ export async function readPartnerUsage(
   name: string,
   sinceSeconds: number,
 ): Promise<Usage[]> {
-  // A name that exists has only letters, digits and hyphens.
+  // Safe in SQL: the short name of a partner has only letters, digits and hyphens.
   const { shortName } = await findPartner(store, name)
   const rows = await query(
     (dataset) =>

@@ -1,5 +1,5 @@
-// Finds the owners of leaked secrets, and whether these are accepted. The database stores only a salted hash of each client secret,
-// so the text is compared with every live one. A token names its partner. Only the name of a signing key is known.
+// Finds the partners whose secrets and tokens leaked, and whether the service still accepts them. The database stores only a salted hash of
+// each client secret, so a secret is compared with the hashes of all. A token names its partner.
 import { readPbkdf2Iterations } from '../../../api/config.ts'
 import { decodeBase64Url } from '../../../crypto/base64.ts'
 import { findMatchingHash } from '../../../crypto/client-secret.ts'
@@ -9,34 +9,35 @@ import type { Store } from '../../store/store.ts'
 import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
 import { findSecrets, type FoundSecret } from '../../shared/secret-forms.ts'
 
-/** The claims of a token. Its signature is not checked. */
+/** What a token says. Its signature is not checked, so somebody may have made it up. */
 export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
   clientId: string
-  /** Of the partner; undefined when the claim is not a valid short name. */
+  /** The short name of the partner; undefined when the token has none that is valid. */
   shortName: string | undefined
   expiresAt: number
 }
 
+/** A secret in a text: see `SecretKind`. */
 export type Leak = Omit<FoundSecret, 'kind'> &
   ({ kind: 'token'; claims: TokenClaims } | { kind: 'signing-key' | 'secret' | 'key-name' })
 
-/** The owner of a secret or a token. */
+/** A secret or a token with its owner. */
 export interface Owned extends LiveSecret {
   partner: Partner
-  /** `accepted`, or why it is refused. */
+  /** `accepted`, or why the service refuses the secret or the token. */
   state: string
 }
 
 const order: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-name']
 
-/** What was found in a text, the worst first. */
 export interface Leaks {
+  /** The worst kind first. */
   leaks: Leak[]
-  /** The numbers of the lines with something that can't be compared with what the service has. */
+  /** The numbers of the lines that may have a secret, which can't be compared with those of the service: see `SecretKind`. */
   lines: Record<'cut-secret' | 'possible-key', number[]>
 }
 
-/** Finds secrets, tokens and keys that may belong to this service. Of each client, only the newest token counts. */
+/** Finds secrets, tokens and keys in a text that may belong to this service. Of the tokens of one client, finds only the newest. */
 export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
   const lines: Leaks['lines'] = { 'cut-secret': [], 'possible-key': [] }
@@ -56,7 +57,7 @@ export function findLeaks(text: string): Leaks {
   return { leaks: leaks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)), lines }
 }
 
-/** @returns undefined for the token of another service. */
+/** @param payload the second part of a token. @returns undefined for a token of another service. */
 function readToken(payload: string): TokenClaims | undefined {
   const bytes = decodeBase64Url(payload)
   const claims = bytes && parseJson(new TextDecoder().decode(bytes))
@@ -66,14 +67,15 @@ function readToken(payload: string): TokenClaims | undefined {
   return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
 }
 
-/** Anybody can make a token with a time that is not a date. */
+/** Whether a time can be printed as a date: somebody may have made up the token. */
 const isUnixSeconds = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11
 
-/** The rows of the database that name the owner of a secret or a token. */
+/** What the database has to find the owner of a secret or a token. */
 export interface Owners {
   partners: readonly Partner[]
   secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
+  /** Of PBKDF2, with which the hashes were made. */
   iterations: number
 }
 
@@ -82,7 +84,7 @@ export async function readOwners({ db, config }: Store): Promise<Owners> {
   return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
 }
 
-/** Costs a derivation for each live secret. @returns undefined when the secret is not live. */
+/** Computes a hash for each live secret, because each has its own salt. @returns undefined when the secret is not live. */
 export async function findSecretOwner(
   clientSecret: string,
   { partners, secrets, iterations }: Owners,
@@ -96,7 +98,7 @@ export async function findSecretOwner(
   return { partner, createdAt, expiresAt, state: describeAccess(partner) }
 }
 
-/** @returns undefined when there is no such partner. */
+/** @returns undefined when no partner has the client ID of the token. */
 export function findTokenOwner(
   { clientId, createdAt, expiresAt }: TokenClaims,
   { partners }: Pick<Owners, 'partners'>,

@@ -1,4 +1,4 @@
-// Who changes something, with which command, and why. Every change is recorded with it.
+// Attribution: who makes a change, with which command, and why. The record keeps it with the change.
 import { throwProblems, UserError } from '../../shared/user-error.ts'
 import { findLineProblem } from '../../shared/line-problem.ts'
 import { findSecrets } from '../../shared/secret-forms.ts'
@@ -11,6 +11,7 @@ export interface Attribution {
   note: string | null
 }
 
+/** How messages name the secrets of `findSecrets`. */
 const secretNames = {
   secret: 'a client secret',
   token: 'an access token',
@@ -19,8 +20,8 @@ const secretNames = {
 } as const
 
 /**
- * @param texts what the record, or the database, would keep.
- * @throws UserError, which does not quote it, when one of them has a secret.
+ * Refuses texts with a secret, because the record keeps them for ever.
+ * @throws UserError, which does not quote the secret.
  */
 export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
@@ -36,7 +37,7 @@ const maxActor = 100
 const maxNote = 2000
 const maxCommand = 500
 
-/** @throws UserError when nobody would make the change, or a text can't be recorded. */
+/** Checks what the operator typed, and cuts a long command. @throws UserError when nobody is named, or a text can't be recorded. */
 export function checkAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
   if (actor === undefined) {
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')

@@ -1,4 +1,4 @@
-// Makes a change of a partner or a signing key once, also when an answer was lost.
+// Makes a change of a partner or a signing key, and records it: both are one row.
 import { findChange, type ChangeRequest, type MadeChange } from '../../../db/partner-changes.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
@@ -6,8 +6,10 @@ import type { Store } from '../../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
 /**
- * @param insert inserts the row of the change, or nothing when it does not apply or was made before.
- * @returns undefined when it did not apply.
+ * Makes a change once, also when the answer of the database is lost.
+ * @param insert inserts the row of the change. It inserts nothing when the change does not apply, such as to a partner that somebody else
+ * changed meanwhile, or when the record has the same request already.
+ * @returns undefined when the change did not apply.
  */
 export function recordChange(
   store: Pick<Store, 'db' | 'changes'>,

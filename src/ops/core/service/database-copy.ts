@@ -1,4 +1,4 @@
-// A copy of the database as SQL, for `wrangler d1 execute --file` into an empty database, and its comparison with a database.
+// Copies the database into SQL, which `wrangler d1 execute --file` runs on an empty database, and compares a copy with the database of now.
 import {
   readTable,
   selectFingerprint,
@@ -12,8 +12,8 @@ import { openTemporaryDatabase, readStatements, refuseSql, type TemporaryDatabas
 import type { Store } from '../../store/store.ts'
 
 /**
- * Reads the database as it is at one moment, as lines of SQL.
- * @throws UserError when somebody changes it meanwhile.
+ * Writes the SQL of a copy, piece by piece.
+ * @throws UserError when somebody changed the database meanwhile: the copy would not be of one moment.
  */
 export async function* readCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
@@ -41,6 +41,7 @@ function toLiteral(value: CopiedValue): string {
 
 type CopiedRow = Readonly<Record<string, unknown>>
 
+/** The states that a publication may have later, by its state. */
 const laterStates = new Map<unknown, readonly PublicationRow['state'][]>([
   ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled']],
   ['scheduled', ['published', 'conflicted', 'cancelled']],
@@ -48,16 +49,17 @@ const laterStates = new Map<unknown, readonly PublicationRow['state'][]>([
 ])
 
 interface ComparedTable {
+  /** The columns of the primary key. */
   key: readonly string[]
-  /** Names the row for people. */
+  /** A column that names the row for people, beside its key. */
   nameColumn?: string
-  /** Whether commands and the schedule change a column so. By default, no column ever changes. */
+  /** Whether a column may differ between a copy and a later database. By default, no column may. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
-  /** SQL that finds a row if another one took the place of the row with this key, which is deleted then. */
+  /** SQL that finds a row if another row replaced the row with a key. The replaced row may be missing. */
   findSuccessor?: string
 }
 
-/** The tables whose rows last. Contacts may change and disappear. */
+/** The tables whose rows are never deleted. Contacts are not among them. */
 export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   catalog: { key: ['id'] },
   publications: {
@@ -67,14 +69,14 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
       return (
         /^(state|decided_.*|conflict)$/.test(column) ||
         (/^(revision|approved_.*)$/.test(column) && before[column] === null) ||
-        // Merged with later changes.
+        // When it was published, it was merged with later changes.
         (column === 'base_revision' && after['state'] === 'published')
       )
     },
   },
   plan_versions: {
     key: ['publication_id', 'base_revision', 'plan_id'],
-    // Merged with later changes, and published so.
+    // A merge writes the plans again under a newer base. The older ones are deleted after the publication.
     findSuccessor: `select 1 from plan_versions join publications on id = publication_id and state = 'published'
       where publication_id = ? and ? < publications.base_revision and plan_id = ?
         and plan_versions.base_revision = publications.base_revision`,
@@ -87,23 +89,24 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   },
 }
 
-/** @returns the columns of a row that differ later, but may not. */
+/** @returns the columns whose values differ, and may not. @param before the row of the copy. @param after the row of the database. */
 export function listLostColumns(table: string, before: CopiedRow, after: CopiedRow): string[] {
   const { mayChange = () => false } = comparedTables[table] ?? {}
   return Object.keys(before).filter((column) => before[column] !== after[column] && !mayChange(column, before, after))
 }
 
-/** A row of a copy that the database lacks, or has with other values than it may. */
+/** A row of a copy that the database lacks, or that has other values there than it may. */
 export interface LostRow {
   table: string
-  /** The values of its key, and its name. */
+  /** The values of its key and its name, such as `17 acme`. */
   row: string
+  /** `is missing`, or `differs in` some columns. */
   problem: string
 }
 
 /**
- * Compares a database with a copy of it from earlier. Rows that were added since are not looked at.
- * @param copy a file of SQL.
+ * Finds rows of an earlier copy that the database lost. Rows that were added since don't matter.
+ * @param copy the path of a file that `readCopy` wrote.
  * @returns the rows that the database lost, and the number of rows of each table that were compared.
  */
 export async function findLostRows(store: Store, copy: string) {
@@ -124,7 +127,7 @@ export async function findLostRows(store: Store, copy: string) {
   return { lost, counts }
 }
 
-/** @returns one value for each row of the copy: undefined when nothing is wrong. */
+/** Yields one value for each row of the copy: undefined if the row is not lost. */
 function* compareRows(
   table: string,
   kept: TemporaryDatabase,

@@ -1,4 +1,4 @@
-// Whether an environment is healthy: what an operator must fix, and how.
+// `doctor`: checks an environment, and says what an operator must fix, and how.
 import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
@@ -10,31 +10,31 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { ok, problem, reportFailure, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
+import { ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { checkCatalog } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
 import { listKeys, type Key } from '../keys/key-ring.ts'
 
-/** The schedule runs every minute. */
+/** The schedule runs every minute: if a publication is later than this, the schedule does not run. */
 const maxDelaySeconds = 180
 
 /** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
 const maxKeyAgeDays = 365
 const daySeconds = 86_400
 
-/** The things around a store that doctor checks. */
+/** What doctor checks, besides a store. */
 export interface Environment {
   /** The file names of the migrations of this checkout. */
   migrations: readonly string[]
   secrets: Pick<WorkerSecrets, 'list'>
-  /** Only of a deployed environment. */
+  /** Whether read replication is on. Only in a deployed environment. */
   isReplicated?: () => Promise<boolean>
 }
 
 /**
- * Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too.
- * @param isThorough whether to check the plans and read every version of them.
+ * Runs all checks. When one can't reach what it checks, that is a problem, too.
+ * @param isThorough whether to check also the plans, and the hash of every version of a plan, which reads the whole record.
  */
 export async function examine(
   store: Store,
@@ -44,7 +44,7 @@ export async function examine(
 ): Promise<HealthCheck[]> {
   const { target } = store
   const schema = await checkSchema(migrations, store)
-  // Without the database, or on an outdated schema, its other checks would fail, and say less.
+  // Without the database, or on an outdated schema, the other checks of the database would fail, and say less.
   const isUsable = schema.every(({ level }) => level !== 'problem')
   const checks = {
     ...(isReplicated && { database: () => checkReplication(isReplicated) }),
@@ -58,26 +58,25 @@ export async function examine(
       const entries = isUsable ? await selectKeyEntries(store.db) : undefined
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
+    ...(isUsable && isThorough && { plans: () => findMistakes(store) }),
   }
-  const plans = isThorough && isUsable ? examinePlans(store) : []
-  return [...schema, ...(await runChecks(checks)), ...(await plans)]
+  return [...schema, ...(await runChecks(checks))]
 }
 
-/** Checks the plans: what can hardly be right, and what partners see of them. */
-export async function examinePlans(store: Store): Promise<HealthCheck[]> {
-  const name = 'plans'
-  try {
-    const findings = await checkCatalog(store)
-    if (findings.length === 0) return [{ name, ...ok('Nothing to look at.') }]
-    return findings.map((finding) => Object.assign({ name }, finding))
-  } catch (error) {
-    return [{ name, ...reportFailure(error) }]
-  }
+/** The check of the plans alone. */
+export function checkPlans(store: Store): Promise<HealthCheck[]> {
+  return runChecks({ plans: () => findMistakes(store) })
+}
+
+/** Finds what can hardly be right in the plans, and what partners see of them. */
+async function findMistakes(store: Store): Promise<CheckResult[]> {
+  const findings = await checkCatalog(store)
+  return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 
 /**
- * A deploy keeps the secrets of the latest version.
- * @returns a line for each problem that a deploy would meet or make worse, and for each reason to ask before it.
+ * Checks migrations and signing keys before a deploy, which keeps the secrets of the latest version.
+ * @returns sentences: obstacles, for which a deploy is refused, and doubts, for which it asks first.
  */
 export async function examineDeploy(
   { db, target }: Store,
@@ -96,7 +95,7 @@ export async function examineDeploy(
   return { obstacles: select('problem'), doubts: select('warning') }
 }
 
-/** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
+/** Checks the migrations, which is the first call to the database. If it fails, says what partners get if D1 also fails for the Worker. */
 async function checkSchema(known: readonly string[], { db, target }: Store): Promise<HealthCheck[]> {
   const name = 'migrations'
   try {
@@ -111,7 +110,7 @@ async function checkSchema(known: readonly string[], { db, target }: Store): Pro
   }
 }
 
-/** @returns none for an empty database. */
+/** @returns the file names of the migrations that the database has; none for an empty database. */
 function readApplied(db: Store['db']): Promise<string[]> {
   return selectMigrations(db).catch((error: unknown) => {
     if (isCausedBy(error, outdatedSchema)) return []
@@ -119,6 +118,7 @@ function readApplied(db: Store['db']): Promise<string[]> {
   })
 }
 
+/** @param known the migrations of this checkout. @param applied those of the database. */
 function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): CheckResult {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
@@ -142,19 +142,22 @@ async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
   return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
 }
 
-/** Writes an entry for a minute, the shortest time: it shows that KV answers, and that the token may change it. KV takes one write a second per key. */
+/**
+ * Writes an entry into KV, which shows that KV answers, and that the API token may change it. The entry lasts a minute, the shortest time, and has
+ * a new name each time, because KV takes one write a second for each key.
+ */
 async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   await putKeys([`doctor:${crypto.randomUUID()}`], {}, 60)
   return ok('KV answers.')
 }
 
-/** @param fix the command that brings a key. */
+/** Checks that a key can sign. @param names of secrets. @param fix the command that brings a key. */
 function checkSigning(names: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
   const hasBegun = names.some((name) => Number(parseKeyName(name)) <= nowSeconds)
   return hasBegun ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
 }
 
-/** @param entries undefined when the record can't be read. */
+/** @param entries the record of the keys; undefined when it can't be read. */
 async function checkKeys(
   { list }: Pick<WorkerSecrets, 'list'>,
   entries: readonly KeyEntry[] | undefined,
@@ -171,6 +174,7 @@ async function checkKeys(
   const isOutdated = kids.join() !== next.join()
   // npm run dev makes the first local key without an entry.
   const mustBeRecorded = target.remote && entries !== undefined
+  /** What is wrong, how bad it is, and the message for each subject: a KID, or the name of a secret. */
   const table: [subjects: string[], judge: (message: string) => CheckResult, describe: (subject: string) => string][] =
     [
       [
@@ -202,7 +206,7 @@ async function checkKeys(
   return findings.length > 0 ? findings : checkKeyAge(keys, nowSeconds, command('rotate'))
 }
 
-/** @param fix the command that brings a key. */
+/** @param fix the command that brings a newer key. */
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined) return []
@@ -213,7 +217,7 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Che
   return [warning(`The key that signs, ${signing.kid}, is ${age}: ${advice}`)]
 }
 
-/** Computes the hashes of the plans of all publications again. */
+/** Computes the hash of every version of a plan again, and compares it with the stored one. */
 async function checkRecord({ db }: Store): Promise<CheckResult[]> {
   const changed = await findChangedPublications(db)
   if (changed.length === 0) return [ok('The plans of each publication fit their hashes.')]
@@ -236,7 +240,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
     : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
-  const clashing = open.filter(({ willConflict }) => willConflict !== null)
+  const doomed = open.filter(({ willConflict }) => willConflict !== null)
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
@@ -246,7 +250,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
     ),
-    ...clashing.map(
+    ...doomed.map(
       ({ id, willConflict, conflictsWith: [earlier] }) =>
         `Publication ${id} will conflict: ${willConflict}. ${
           earlier === undefined

@@ -1,14 +1,14 @@
-// The result of a check, and how a command runs its checks at the same time.
+// The checks of `doctor` and `watch`: their results, and how they run.
 import { ConfigError } from '../../../api/config.ts'
 import { findCloudflareError } from '../../store/failure.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface HealthCheck {
   name: string
-  /** `problem`: somebody must act. */
+  /** `problem`: somebody must act. `warning`: somebody should look at it. */
   level: 'ok' | 'warning' | 'problem'
   message: string
-  /** Of a plan: see PlanFinding. */
+  /** Only in a result about a plan: see PlanFinding. */
   rule?: string
   subject?: string
 }
@@ -19,36 +19,41 @@ export const ok = (message: string): CheckResult => ({ level: 'ok', message })
 export const warning = (message: string): CheckResult => ({ level: 'warning', message })
 export const problem = (message: string): CheckResult => ({ level: 'problem', message })
 
+type Check = () => Promise<CheckResult | CheckResult[]>
+
 /**
- * Runs checks at the same time. When Cloudflare fails for one of them, the others still answer, and what fails for several in the
- * same way is one line.
+ * Runs checks at the same time. A check that fails with an expected error, such as one of Cloudflare, has this error as its result. Equal
+ * results of several checks become one.
+ * @param checks by their names.
  */
-export async function runChecks(
-  checks: Readonly<Record<string, () => CheckResult | CheckResult[] | Promise<CheckResult | CheckResult[]>>>,
-): Promise<HealthCheck[]> {
+export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<HealthCheck[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
-      const findings = [await Promise.resolve().then(check).catch(reportFailure)].flat()
-      return findings.map(({ level, message }) => ({ name, level, message }))
+      const results = [await check().catch(toProblem)].flat()
+      return results.map((result) => ({ name, result }))
     }),
   )
   const merged = new Map<string, HealthCheck>()
-  for (const { name, level, message } of found.flat()) {
-    const same = merged.get(`${level} ${message}`)
-    merged.set(`${level} ${message}`, { name: same ? `${same.name}, ${name}` : name, level, message })
+  for (const { name, result } of found.flat()) {
+    const key = JSON.stringify(result)
+    const same = merged.get(key)
+    merged.set(key, { name: same ? `${same.name}, ${name}` : name, ...result })
   }
   return [...merged.values()]
 }
 
-/** @throws the error unless it is expected. */
-export function reportFailure(error: unknown): CheckResult {
-  const isKnown = error instanceof UserError || error instanceof ConfigError
-  const failure = isKnown ? error : findCloudflareError(error)
-  if (failure === undefined) throw error
-  return problem(failure.message.replaceAll('\n', ' '))
+/**
+ * Turns an expected error into a problem with its message: a mistake of the user, a wrong setting, or a failure of Cloudflare.
+ * @throws any other error, because it is a bug.
+ */
+export function toProblem(error: unknown): CheckResult {
+  const isOfUser = error instanceof UserError || error instanceof ConfigError
+  const expected = isOfUser ? error : findCloudflareError(error)
+  if (expected === undefined) throw error
+  return problem(expected.message.replaceAll('\n', ' '))
 }
 
-/** @returns how many problems there are, if there is one. */
+/** @returns such as `2 problems need a fix.`; undefined without a problem. */
 export function countProblems(checks: readonly HealthCheck[]): string | undefined {
   const count = checks.filter(({ level }) => level === 'problem').length
   if (count === 0) return undefined

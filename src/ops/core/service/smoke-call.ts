@@ -1,5 +1,5 @@
-// The requests of the smoke test. They wait while a deployment spreads: for seconds, the version before answers some requests, also
-// those that ask for the new one.
+// Sends the requests of the smoke test. After a deploy, the old version answers some requests for seconds, so each request is repeated until
+// the new version answers it.
 import { isJsonObject } from '../../../json.ts'
 import type { Clock } from '../../shared/clock.ts'
 
@@ -15,23 +15,24 @@ export type SmokeCall = (
   init?: { method?: string; headers?: Record<string, string> },
 ) => Promise<SmokeResponse>
 
-/** The version that must answer. */
+/** The version of the Worker that must answer. */
 export interface WantedVersion {
+  /** The name of the Worker. */
   worker: string
   id: string
 }
 
-/** For all requests together. The address of a new service takes longer than a version. */
+/** The longest wait, for all requests together. The address of a new service takes longer to work than a new version. */
 export const maxWaitSeconds = 120
-/** Token requests stay below the limit of an address, 100 in 60 s. */
+/** Between two attempts: an address may send 100 token requests in 60 s. */
 const pauseMs = 700
 const timeoutMs = 10_000
 
 /**
- * Returns a function that sends a request to the API again until the wanted version answers it. One right answer doesn't mean
- * that the version has spread, so each request waits for its own.
- * @param version without it, every answer counts, and nothing waits
- * @throws Error that names both versions when the time is over
+ * Returns a function that sends a request, and repeats it until the wanted version answers. One answer of the wanted version doesn't mean that
+ * it answers all requests: so every request is repeated for itself.
+ * @param version the wanted version. Without it, the first answer counts.
+ * @throws Error that names both versions, after `maxWaitSeconds`.
  */
 export function createSmokeCall(
   send: typeof fetch,

@@ -6,9 +6,11 @@ import type { Clock } from '../../shared/clock.ts'
 import { createSmokeCall, maxWaitSeconds, type SmokeResponse, type WantedVersion } from './smoke-call.ts'
 
 export interface SmokeResult {
+  /** `unreachable`: the first request got no answer, and the others were not sent. */
   outcome: 'passed' | 'failed' | 'unreachable'
   /** Each check that failed, and why. */
   failures: string[]
+  /** The number of checks that passed. */
   passed: number
 }
 
@@ -17,14 +19,14 @@ export interface SmokeTarget {
   origin: string
   /** Every answer of the API must come from this version, and the test waits while it spreads. */
   version?: WantedVersion | undefined
-  /** Without the credentials of a partner, only refusals and the site are checked. */
+  /** Environment variables, with the credentials of a partner. Without them, only refusals and the site are checked. */
   variables: Readonly<Record<string, string | undefined>>
 }
 
 /** The variables with the credentials of the smoke test's partner. */
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 
-/** @returns what to fix when some are set, and not all. */
+/** @returns what to fix when some of the credentials are set, and not all. */
 export function findIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
   const missing = credentialNames.filter((name) => !variables[name])
   if (missing.length === 0 || missing.length === credentialNames.length) return undefined
@@ -44,7 +46,7 @@ const refusals: [name: string, path: string, headers: Record<string, string>, st
   ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
 ]
 
-/** Sends a request, and reports whether `verify` accepts the answer. @param path or a URL. */
+/** Sends a request, and reports whether `verify` accepts the answer: otherwise `verify` throws. @param path a path or a URL. */
 type SmokeCheck = (
   name: string,
   path: string,
@@ -52,7 +54,7 @@ type SmokeCheck = (
   verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
-/** @param report gets a line for each check. */
+/** Runs all checks, one after the other. @param report receives a line for each check. */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,
@@ -104,13 +106,13 @@ export async function runSmokeTest(
   return { outcome: failures.length === 0 ? 'passed' : 'failed', failures, passed }
 }
 
-/** Nobody can change what workers.dev does with http:. */
+/** Checks that plain HTTP is refused, except at workers.dev, where Cloudflare decides what becomes of it. */
 async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
   if (protocol !== 'https:' || hostname.endsWith('.workers.dev')) return
   await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, expectHttpRefusal)
 }
 
-/** Clients that follow a redirect send their secret in the clear each time. */
+/** A redirect to HTTPS is a failure: a client that follows redirects would send its secret in the clear each time. */
 function expectHttpRefusal(answer: SmokeResponse): void {
   if (answer.status >= 300 && answer.status < 400) {
     throw new Error(`it is redirected (${answer.status}): see "A domain of your own" in src/worker/DEPLOY.md`)
@@ -118,6 +120,7 @@ function expectHttpRefusal(answer: SmokeResponse): void {
   expectRefusal(answer, 400, 'invalid_request')
 }
 
+/** Gets a token, and lists the plans of the partner. @param authorization the header with its credentials. */
 async function checkPartner(authorization: string, shortName: string, check: SmokeCheck): Promise<void> {
   const plans = `${api}/${shortName}/plans`
   let headers = {}
@@ -168,6 +171,7 @@ function expectEqual(name: string, found: unknown, expected: unknown): void {
   if (found !== expected) throw new Error(`${name} should be ${String(expected)}; it is ${String(found).slice(0, 40)}`)
 }
 
+/** The message of an error, with its cause and a hint if the network may be the reason. */
 function describe(error: Error): string {
   const reason = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
   const hint = findNetworkHint(error)

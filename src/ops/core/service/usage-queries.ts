@@ -1,21 +1,23 @@
-// The questions of `ops watch` to the dataset of http/request-log.ts, and what their answers mean. ONCALL.md explains each alert.
+// The queries of `ops watch`, and what their answers mean. They ask the dataset to which src/worker/http/request-log.ts adds a data point for each
+// request. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
 import { answersByRoute, scheduleName } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { ok, problem, warning, type CheckResult } from './health-check.ts'
 
-/** Cloudflare returns numbers as strings. */
+/** A row of an answer. Cloudflare returns numbers as strings. */
 type Row = Record<string, unknown>
 
-/** Writes SQL of Workers Analytics Engine. */
+/** Writes a query in the SQL of Workers Analytics Engine. @param dataset the name of its table. */
 type WriteQuery = (dataset: string) => string
 
 export interface Alert {
   write: WriteQuery
-  /** When it needs somebody. The numbers were set without real traffic. */
+  /** A sentence that says when the alert is a problem. The numbers were set without real traffic. */
   rule: string
   /**
-   * @param smokePartner the short name of the partner that is no customer.
+   * @param rows the answer to the query.
+   * @param smokePartner the short name of the partner of the smoke test, which is no customer.
    * @throws UserError when a row lacks a count.
    */
   judge: (rows: readonly Row[], smokePartner: string) => CheckResult | CheckResult[]
@@ -30,7 +32,7 @@ const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
 const isRequest = `blob1 != '${scheduleName}'`
 
-/** For what happens now. */
+/** How long ago a problem may have begun that an alert calls current. */
 const recentMinutes = 15
 
 /**
@@ -41,11 +43,11 @@ const [longMinutes, shortMinutes] = [360, 30]
 const budgetPercent = Number((100 - availabilityTargetPercent).toFixed(6))
 const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 
-/** One failure of three requests is no outage. */
+/** Fewer failures are too few to judge: one of three requests is no outage. */
 const minFailures = 5
 
 const maxAgeSeconds = freshnessSeconds + 10
-/** A list that neither memory nor KV has comes from D1, also when KV works: after a change, and the first with some filters. */
+/** Some lists come from D1 also while KV works: the first after a change of the catalog, and the first with new filters. */
 const maxShareFromD1 = { percent: 97, lists: 50 }
 const quietMinutes = 180
 const maxSilentMinutes = 20
@@ -117,7 +119,7 @@ export const alerts = {
   },
 } as const satisfies Record<string, Alert>
 
-/** Queries for people, which no alert needs. */
+/** Queries without an alert: people read the answers. */
 const overviews: Readonly<Record<string, WriteQuery>> = {
   target: (dataset) =>
     `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
@@ -127,6 +129,7 @@ const overviews: Readonly<Record<string, WriteQuery>> = {
     `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
 }
 
+/** All queries, by their names. */
 export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
   ...Object.entries(alerts).map(([name, { write }]) => [name, write] as const),
   ...Object.entries(overviews),

@@ -1,24 +1,26 @@
-// Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
+// `watch`: checks whether a deployed environment keeps its promises, by its requests of the past hours, by the checks of `doctor`, and by a smoke test.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { reportFailure, ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
+import { toProblem, ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
 import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'
 
 interface WatchTools {
+  /** Asks for the requests that were counted. */
   query: QueryUsage
-  /** The results of `doctor`. */
+  /** Runs the checks of `doctor`. */
   examine: () => Promise<HealthCheck[]>
+  /** Finds the address of the service. */
   findOrigin: () => Promise<string>
-  /** The credentials of the smoke test. */
+  /** Environment variables with the credentials of the smoke test's partner. */
   variables: SmokeTarget['variables']
   clock: Clock
 }
 
-/** One lost connection is no outage: the smoke test is repeated after this time. */
+/** One lost connection is no outage: a smoke test that failed is repeated once, after this time. */
 const pauseMs = 5000
 
-/** Whatever can't be asked is a problem, too: silence is none. */
+/** Runs all checks. When one can't ask, that is a problem, too: otherwise, silence would look healthy. */
 export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(
@@ -29,7 +31,7 @@ export async function watch({ query, examine, findOrigin, variables, clock }: Wa
   )
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),
-    examine().catch((error: unknown) => [{ name: 'doctor', ...reportFailure(error) }]),
+    examine().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
     runChecks({
       smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }, clock),
     }),
