@@ -5,8 +5,7 @@ import { createApp } from '../../src/worker/app.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
 import { createIsolate } from '../../src/worker/isolate.ts'
 import { basic, expectRefusal, requestToken, send, sendTo, tokenPath } from './support/requests.ts'
-import { makePlan } from '../support/make-plan.ts'
-import { seedPartner, seedPlans } from './support/seed.ts'
+import { seedPartner } from './support/seed.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -44,11 +43,15 @@ test.each(['/api', '/api/nothing', '//api/v3/partners/auth', '/API/v3/partners/a
 )
 
 test('returns JSON to a program that prefers it to HTML', async () => {
-  await expectRefusal(
-    await send('/nothing', { headers: { Accept: 'application/json, text/html;q=0.1' } }),
-    404,
-    'not_found',
-  )
+  const headers = { Accept: 'application/json, text/html;q=0.1' }
+  await expectRefusal(await send('/nothing', { headers }), 404, 'not_found')
+})
+
+test('an answer of a Worker without a version names none', async () => {
+  for (const VERSION of [undefined, { ...env.VERSION, id: '' }]) {
+    const response = await send('/nothing', {}, { ...env, VERSION } as Env)
+    expect(response.headers.has('X-Worker-Version')).toBe(false)
+  }
 })
 
 describe('over plain HTTP', () => {
@@ -157,100 +160,6 @@ test('a bug returns a fixed 500 and logs its stack', async () => {
   expect(String(error.mock.calls)).toMatch(/"reason":"TypeError: .*\\n {4}at /)
 })
 
-test('every answer names the version that sent it, and none without a version', async () => {
-  const { clientId, clientSecret, shortName } = await seedPartner('TZ')
-  const token = await requestToken(basic(clientId, clientSecret))
-  const { access_token: accessToken } = await token.clone().json<{ access_token: string }>()
-  const path = `/api/v3/partners/${shortName}/plans`
-  const headers = { Authorization: `Bearer ${accessToken}` }
-  const list = await send(path, { headers })
-  const known = { ...headers, 'If-None-Match': list.headers.get('ETag') ?? '' }
-  const sendAll = (bindings: Env) => [
-    requestToken(basic(clientId, clientSecret), bindings),
-    send(path, { headers }, bindings),
-    send(path, { headers, method: 'HEAD' }, bindings),
-    send(path, { headers: known }, bindings),
-    send(path, { headers: known, method: 'HEAD' }, bindings),
-    send(`${path}?categoryId=x`, { headers }, bindings),
-    requestToken(undefined, bindings),
-    send(path, {}, bindings),
-    send('/elsewhere', {}, bindings),
-    send(path, { method: 'POST' }, bindings),
-    sendTo('http://catalog.example.com', path, {}, bindings),
-    send(path, { headers }, { ...bindings, JWT_KEY_1800000000: '' } as Env),
-  ]
-  vi.spyOn(console, 'error').mockImplementation(() => {})
-  const statuses = [200, 200, 200, 304, 304, 400, 400, 401, 404, 405, 400, 500]
-  for (const [VERSION, id] of [
-    [env.VERSION, env.VERSION.id],
-    [{ ...env.VERSION, id: '' }, null],
-    [undefined, null],
-  ] as const) {
-    const answers = await Promise.all(sendAll({ ...env, VERSION } as Env))
-    const found = answers.map(({ status, headers: sent }) => ({ status, version: sent.get('X-Worker-Version') }))
-    expect(found).toEqual(statuses.map((status) => ({ status, version: id })))
-  }
-})
-
-describe('usage', () => {
-  const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
-  const counted = { ...env, USAGE: { writeDataPoint } } as Env
-
-  test('is one data point per request to the API', async () => {
-    writeDataPoint.mockReset()
-    const { clientId, clientSecret, shortName } = await seedPartner('UG')
-    const response = await requestToken(basic(clientId, clientSecret), counted)
-    const { access_token: token } = await response.json<{ access_token: string }>()
-    await requestToken(basic('unknown', 'wrong'), counted)
-    const path = `/api/v3/partners/${shortName}/plans`
-    await send(path, { headers: { Authorization: `Bearer ${token}` } }, counted)
-    await send('/api/elsewhere', {}, counted)
-    for (const elsewhere of ['/', '/elsewhere', '/apiary']) await send(elsewhere, {}, counted)
-    await sendTo('http://catalog.example.com', '/elsewhere', {}, counted)
-
-    const version = env.VERSION.id
-    const route = '/api/v3/partners/auth'
-    const plans = '/api/v3/partners/:shortName/plans'
-    const doubles = [expect.any(Number), 0]
-    expect(writeDataPoint.mock.calls.map(([point]) => point)).toEqual([
-      { indexes: [shortName], blobs: [route, '200', '', '', '', '', version], doubles },
-      { indexes: [''], blobs: [route, '401', '', '', 'invalid_client', 'unknown_client', version], doubles },
-      { indexes: [shortName], blobs: [plans, '200', 'UG', 'd1', '', '', version], doubles },
-      { indexes: [''], blobs: ['/*', '404', '', '', 'not_found', '', version], doubles },
-    ])
-  })
-
-  test('holds the age of a list, and the start of the stack of a bug', async () => {
-    vi.spyOn(console, 'error').mockImplementation(() => {})
-    writeDataPoint.mockReset()
-    vi.setSystemTime(Date.now())
-    const { clientId, clientSecret, shortName } = await seedPartner('RW')
-    await seedPlans(makePlan({ viewableIn: ['RW'] }))
-    const { access_token: token } = await (
-      await requestToken(basic(clientId, clientSecret))
-    ).json<{ access_token: string }>()
-    const headers = { Authorization: `Bearer ${token}` }
-    await send(`/api/v3/partners/${shortName}/plans`, { headers })
-    vi.setSystemTime(Date.now() + 42_000)
-    await send(`/api/v3/partners/${shortName}/plans`, { headers }, counted)
-    await requestToken(basic('a', 'b'), { ...counted, DB: undefined } as never)
-
-    const [aged, bug] = writeDataPoint.mock.calls.map(([point]) => point)
-    expect({ tier: aged?.blobs?.[3], ageSeconds: aged?.doubles?.[1] }).toEqual({ tier: 'memory', ageSeconds: 42 })
-    expect(bug?.blobs?.[5]).toMatch(/^TypeError: [^]{1,501}$/)
-  })
-
-  test('never fails a request', async () => {
-    const { clientId, clientSecret } = await seedPartner()
-    writeDataPoint.mockImplementation(() => {
-      throw new Error('too large')
-    })
-    for (const bindings of [counted, { ...env, USAGE: undefined } as never]) {
-      expect((await requestToken(basic(clientId, clientSecret), bindings)).status).toBe(200)
-    }
-  })
-})
-
 test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
   'logs one line for a path that looks like a pattern: %s',
   async (path) => {
@@ -261,49 +170,3 @@ test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
     expect(info).toHaveBeenCalledTimes(1)
   },
 )
-
-test('the lines of a token, a refusal and a list from D1 hold no secret and no token', async () => {
-  const info = vi.spyOn(console, 'info').mockImplementation(() => {})
-  const { clientId, clientSecret, shortName } = await seedPartner()
-  const response = await requestToken(basic(clientId, clientSecret))
-  const { access_token: token } = await response.json<{ access_token: string }>()
-  const refused = await requestToken(basic(clientId, 'wrong'))
-  const list = await send(`/api/v3/partners/${shortName}/plans?currency=KES`, {
-    headers: { Authorization: `Bearer ${token}` },
-  })
-
-  const lines = info.mock.calls.map(([line]) => String(line))
-  const common = { level: 'info', event: 'request', durationMs: expect.any(Number), version: env.VERSION.id }
-  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-    {
-      ...common,
-      requestId: response.headers.get('X-Request-Id'),
-      method: 'POST',
-      route: '/api/v3/partners/auth',
-      status: 200,
-      partner: shortName,
-    },
-    {
-      ...common,
-      requestId: refused.headers.get('X-Request-Id'),
-      method: 'POST',
-      route: '/api/v3/partners/auth',
-      status: 401,
-      error: 'invalid_client',
-      reason: 'wrong_secret',
-      partner: shortName,
-    },
-    {
-      ...common,
-      requestId: list.headers.get('X-Request-Id'),
-      method: 'GET',
-      route: '/api/v3/partners/:shortName/plans',
-      status: 200,
-      partner: shortName,
-      country: 'KE',
-      tier: 'd1',
-      ageSeconds: 0,
-    },
-  ])
-  for (const secret of [clientSecret, token, basic(clientId, clientSecret)]) expect(lines.join()).not.toContain(secret)
-})

@@ -2,18 +2,16 @@
 import { describe, expect, test } from 'vitest'
 import { StorageError } from '../../../src/db/database.ts'
 import {
-  changePartner,
   client,
-  clock,
   db,
   hour,
-  isolate,
+  inOtherIsolate,
   makePartner,
   minute,
   open,
   request,
   second,
-  start,
+  setClock,
   startNewIsolate,
   useSimulatedCatalog,
 } from '../support/simulated-catalog.ts'
@@ -23,7 +21,7 @@ useSimulatedCatalog()
 describe('a clock', () => {
   test('that steps back by an hour does not make an isolate forget D1’s answers', async () => {
     await request(hour)
-    changePartner({ isSuspended: true })
+    db.changePartner({ isSuspended: true })
     expect(await request(0)).toMatchObject({ partner: { isSuspended: true }, calls: ['check'] })
     expect(await request(second)).toMatchObject({ partner: { isSuspended: true }, calls: [] })
     expect((await request(2 * second)).cacheStatus).toBe('memory; hit; ttl=58')
@@ -31,9 +29,9 @@ describe('a clock', () => {
 
   test('that steps back while a check is shared gives a ttl that is a number', async () => {
     await request(0)
-    clock.nowMs = start + 3 * hour
+    setClock(3 * hour)
     const late = open()
-    clock.nowMs = start + hour
+    setClock(hour)
     const early = open()
     for (const opened of [late, early]) {
       expect((await (await opened).readList(client.country, {})).cacheStatus).toMatch(/; hit; ttl=60$/)
@@ -70,10 +68,7 @@ describe('a clock', () => {
 
   test('that was ahead leaves a list in memory that does not hide KV’s copy while D1 fails', async () => {
     await request(hour)
-    const here = isolate.openCatalog
-    startNewIsolate()
-    await request(0)
-    isolate.openCatalog = here
+    await inOtherIsolate(() => request(0))
     db.isDown = true
     expect(await request(second)).toMatchObject({ tier: 'kv', ageSeconds: 1 })
   })

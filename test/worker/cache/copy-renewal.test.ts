@@ -2,19 +2,16 @@
 import { describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import {
-  changeCatalog,
-  changePartner,
   client,
   clock,
-  copyDatabase,
   createIsolate,
   db,
   finishWork,
   getListKey,
+  hang,
   hour,
-  isolate,
+  inOtherIsolate,
   keepAsking,
-  makeContext,
   makePartner,
   minute,
   open,
@@ -22,18 +19,19 @@ import {
   request,
   requestOf,
   second,
+  setClock,
+  sharedKv,
   start,
   startNewIsolate,
   useSimulatedCatalog,
   withReplica,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
 
 describe('KV', () => {
   test('is written once an hour while nothing changes', async () => {
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    const put = vi.spyOn(sharedKv, 'put')
     for (let minutes = 0; minutes <= 150; minutes++) await request(minutes * minute)
     const keys = put.mock.calls.map(([key]) => key)
     expect(keys.filter((key) => key === getListKey()).length).toBe(3)
@@ -41,88 +39,76 @@ describe('KV', () => {
   })
 
   test('is not written by an isolate if another one wrote it within the hour', async () => {
-    const { openCatalog: other } = createIsolate()
-    const here = isolate.openCatalog
+    const other = createIsolate()
     await request(0)
-    isolate.openCatalog = other
-    await request(50 * 60 * second)
-    isolate.openCatalog = here
-    await request(61 * 60 * second)
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
-    isolate.openCatalog = other
-    await request(62 * 60 * second)
-    await request(111 * 60 * second)
+    await inOtherIsolate(() => request(50 * minute), other)
+    await request(61 * minute)
+    const put = vi.spyOn(sharedKv, 'put')
+    for (const minutes of [62, 111]) await inOtherIsolate(() => request(minutes * minute), other)
     expect(put).not.toHaveBeenCalled()
   })
 
   test('gets a published list once, although two isolates load it', async () => {
-    const { openCatalog: other } = createIsolate()
-    const here = isolate.openCatalog
+    const other = createIsolate()
     await request(0)
-    isolate.openCatalog = other
-    await request(second)
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
-    changeCatalog('second')
-    expect((await request(122 * second)).calls).toEqual(['check', 'list'])
-    isolate.openCatalog = here
+    await inOtherIsolate(() => request(second), other)
+    const put = vi.spyOn(sharedKv, 'put')
+    db.changeCatalog('second')
+    expect((await inOtherIsolate(() => request(122 * second), other)).calls).toEqual(['check', 'list'])
     expect((await request(123 * second)).calls).toEqual(['check', 'list'])
     expect(put.mock.calls.map(([key]) => key)).toEqual([getListKey()])
   })
 
   test('is written again a minute after it refused a copy', async () => {
     const refuse = () => Promise.reject(new Error('KV PUT failed: 429'))
-    await request(
-      0,
-      {},
-      { kv: { getWithMetadata: env.CATALOG_CACHE.getWithMetadata.bind(env.CATALOG_CACHE), put: refuse } },
-    )
-    expect(await env.CATALOG_CACHE.get(getListKey())).toBeNull()
+    await request(0, {}, { kv: { getWithMetadata: sharedKv.getWithMetadata.bind(sharedKv), put: refuse } })
+    expect(await sharedKv.get(getListKey())).toBeNull()
     await request(61 * second)
     await request(122 * second)
-    expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'first' })
-    expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).not.toBeNull()
+    expect(await sharedKv.get(getListKey(), 'json')).toEqual({ text: 'first' })
+    expect(await sharedKv.get(getPartnerKey(client.id))).not.toBeNull()
   })
 
   test('keeps a copy of a newer revision', async () => {
     await request(0)
-    const replica = copyDatabase()
+    const replica = db.copy()
     startNewIsolate()
-    changeCatalog('second')
+    db.changeCatalog('second')
     await request(second)
     startNewIsolate()
     expect(await request(2 * second, {}, { openSession: withReplica(replica) })).toMatchObject({ text: 'second' })
-    expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'second' })
+    expect(await sharedKv.get(getListKey(), 'json')).toEqual({ text: 'second' })
   })
 })
 
 test('a copy that a command deleted is written again, though the partner looks the same', async () => {
   await request(0)
-  changePartner({})
-  await env.CATALOG_CACHE.delete(getPartnerKey(client.id))
+  db.changePartner({})
+  await sharedKv.delete(getPartnerKey(client.id))
   await request(90 * second)
   await request(3 * minute)
-  expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).not.toBeNull()
+  expect(await sharedKv.get(getPartnerKey(client.id))).not.toBeNull()
 })
 
 test('a slow write of an old copy does not outlast the lockdown that came meanwhile', async () => {
   let land = () => {}
   let puts = 0
   const kv = {
-    getWithMetadata: env.CATALOG_CACHE.getWithMetadata.bind(env.CATALOG_CACHE),
+    getWithMetadata: sharedKv.getWithMetadata.bind(sharedKv),
     put: async (key: string, ...rest: [never, never]) => {
       if (key === getPartnerKey(client.id) && clock.nowMs > start + hour && ++puts === 1) {
         await new Promise<void>((resolve) => (land = resolve))
       }
-      return env.CATALOG_CACHE.put(key, ...rest)
+      return sharedKv.put(key, ...rest)
     },
   } as never
   await request(0)
   await request(59 * minute + 10 * second)
-  clock.nowMs = start + hour + second
+  setClock(hour + second)
   await (await open({ kv })).readList(client.country, {})
   await vi.waitFor(() => expect(puts).toBe(1))
-  changePartner({ tokensValidFrom: 5 })
-  clock.nowMs = start + hour + 12 * second
+  db.changePartner({ tokensValidFrom: 5 })
+  setClock(hour + 12 * second)
   await open({ kv })
   // Time for a second write.
   await new Promise((resolve) => setTimeout(resolve, 50))
@@ -131,7 +117,7 @@ test('a slow write of an old copy does not outlast the lockdown that came meanwh
   await request(hour + 3 * minute, {}, { kv })
   startNewIsolate()
   db.isDown = true
-  clock.nowMs = start + hour + 4 * minute
+  setClock(hour + 4 * minute)
   expect((await open()).partner?.tokensValidFrom).toBe(5)
 })
 
@@ -140,17 +126,17 @@ test.each([false, true])(
   async (isDown) => {
     const { promise: isWritten, resolve } = Promise.withResolvers<void>()
     const kv = {
-      ...env.CATALOG_CACHE,
+      ...sharedKv,
       getWithMetadata: async (key: string, type: 'arrayBuffer') => {
         if (key === getPartnerKey(client.id)) await isWritten
-        return env.CATALOG_CACHE.getWithMetadata(key, type)
+        return sharedKv.getWithMetadata(key, type)
       },
-      put: (...args: Parameters<KVNamespace['put']>) => env.CATALOG_CACHE.put(...args),
+      put: (...args: Parameters<KVNamespace['put']>) => sharedKv.put(...args),
     } as never
     const late: Promise<unknown>[] = []
     await open({ kv, waitUntil: (promise) => void late.push(promise) })
     startNewIsolate()
-    changePartner({ tokensValidFrom: 5 })
+    db.changePartner({ tokensValidFrom: 5 })
     await request(second)
     db.isDown = isDown
     resolve()
@@ -160,16 +146,12 @@ test.each([false, true])(
 )
 
 test('a renewal that was cancelled is made again after half a minute', async () => {
-  clock.nowMs = start
-  const cancelled = makeContext({
-    waitUntil: () => {},
-    kv: { getWithMetadata: () => new Promise(() => {}) } as never,
-  })
-  await isolate.openCatalog(cancelled, { clientId: client.id, countryHint: undefined, filter: {} })
+  setClock(0)
+  await open({ waitUntil: () => {}, kv: { getWithMetadata: hang } as never })
   await request(20 * second)
-  expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).toBeNull()
+  expect(await sharedKv.get(getPartnerKey(client.id))).toBeNull()
   await request(31 * second)
-  expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).not.toBeNull()
+  expect(await sharedKv.get(getPartnerKey(client.id))).not.toBeNull()
 })
 
 test('the copy of a partner that only others confirm is renewed after an hour, by its own row', async () => {
@@ -192,22 +174,18 @@ test('the copy of a partner that only others confirm is renewed after an hour, b
 })
 
 test('another isolate’s recent copy spares that read only if it says the same', async () => {
-  const [here, there] = [isolate.openCatalog, createIsolate().openCatalog]
+  const other = createIsolate()
+  const requestThere = (minutes: number) => inOtherIsolate(() => requestOf(client.otherId, minutes * minute), other)
   await requestOf(client.otherId, 0)
-  isolate.openCatalog = there
-  await requestOf(client.otherId, 50 * minute)
-  await requestOf(client.otherId, 61 * minute)
-  isolate.openCatalog = here
+  for (const minutes of [50, 61]) await requestThere(minutes)
   /** The check is confirmed by the other client first. */
   const askBoth = async (minutes: number) => {
     await request(minutes * minute)
     return (await requestOf(client.otherId, minutes * minute + second)).calls
   }
   expect(await askBoth(62)).toEqual([])
-  isolate.openCatalog = there
   db.others[client.otherId] = makePartner({ shortName: 'other', isSuspended: true })
-  await requestOf(client.otherId, 122 * minute)
-  isolate.openCatalog = here
+  await requestThere(122)
   expect(await askBoth(123)).toEqual(['check'])
 })
 
@@ -222,11 +200,11 @@ test('while KV fails, a copy that is due costs no queries', async () => {
 
 test('a recent copy in KV of an older revision is replaced', async () => {
   await request(0)
-  const old = await env.CATALOG_CACHE.getWithMetadata<object>(getListKey(), 'text')
-  changeCatalog('second')
+  const old = await sharedKv.getWithMetadata<object>(getListKey(), 'text')
+  db.changeCatalog('second')
   await request(3 * minute)
   const metadata = { ...old.metadata, currentAtMs: start + 2 * hour }
-  await env.CATALOG_CACHE.put(getListKey(), old.value ?? '', { metadata })
+  await sharedKv.put(getListKey(), old.value ?? '', { metadata })
   await request(2 * hour + minute)
-  expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'second' })
+  expect(await sharedKv.get(getListKey(), 'json')).toEqual({ text: 'second' })
 })

@@ -1,16 +1,15 @@
 // The rows *fresh* and *due* of the first table.
 import { describe, expect, test, vi } from 'vitest'
 import {
-  changeCatalog,
   client,
-  clock,
+  db,
+  hangingSession,
   open,
   request,
   second,
-  session,
-  start,
+  setClock,
+  sharedKv,
   useSimulatedCatalog,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
@@ -18,8 +17,8 @@ useSimulatedCatalog()
 describe('a fresh check', () => {
   test('reads nothing for 60 s', async () => {
     await request(0)
-    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    const get = vi.spyOn(sharedKv, 'getWithMetadata')
+    const put = vi.spyOn(sharedKv, 'put')
     expect(await request(60 * second)).toMatchObject({
       text: 'first',
       tier: 'memory',
@@ -40,15 +39,14 @@ describe('a check that is due', () => {
 
   test('does not wait for that renewal', async () => {
     await request(0)
-    const hanging = { ...session, checkPartner: () => new Promise<never>(() => {}) }
-    clock.nowMs = start + 61 * second
-    const catalog = await open({ openSession: () => hanging, waitUntil: () => {} })
+    setClock(61 * second)
+    const catalog = await open({ openSession: () => hangingSession, waitUntil: () => {} })
     expect(await catalog.readList(client.country, {})).toMatchObject({ tier: 'memory' })
   })
 
   test('loads an outdated list after that renewal, so that the next request has it', async () => {
     await request(0)
-    changeCatalog('second')
+    db.changeCatalog('second')
     expect(await request(61 * second)).toMatchObject({ text: 'first', calls: ['check', 'list'] })
     expect(await request(62 * second)).toMatchObject({ text: 'second', tier: 'memory', calls: [] })
   })

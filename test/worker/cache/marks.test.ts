@@ -4,34 +4,34 @@ import { getPartnerKey, type PartnerMark } from '../../../src/api/cache-keys.ts'
 import { StorageError } from '../../../src/db/database.ts'
 import {
   client,
-  clock,
   db,
   failingKv,
   finishWork,
   hour,
-  isolate,
-  makeContext,
+  inOtherIsolate,
   makePartner,
   minute,
   open,
+  openOf,
   readCopyOf,
   request,
   requestOf,
   second,
+  setClock,
+  sharedKv,
   start,
   startNewIsolate,
   useSimulatedCatalog,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
 
 describe('an operator’s mark', () => {
   const mark = (ageMs: number) =>
-    env.CATALOG_CACHE.put(getPartnerKey(client.id), '', {
+    sharedKv.put(getPartnerKey(client.id), '', {
       metadata: { shortName: 'acme', endedAtMs: start + ageMs } satisfies PartnerMark,
     })
-  const readMark = async () => (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(client.id))).metadata
+  const readMark = async () => (await sharedKv.getWithMetadata(getPartnerKey(client.id))).metadata
 
   test('ends what isolates knew before it, until D1 answers and a copy takes its place', async () => {
     await request(0)
@@ -40,11 +40,8 @@ describe('an operator’s mark', () => {
     expect((await request(2 * minute)).partner).toEqual(makePartner())
     await expect(request(2 * minute + second)).rejects.toThrow(StorageError)
     await expect(request(2 * minute + 2 * second)).rejects.toThrow(StorageError)
-    const here = isolate.openCatalog
-    startNewIsolate()
-    await expect(request(3 * minute)).rejects.toThrow(StorageError)
+    await inOtherIsolate(() => expect(request(3 * minute)).rejects.toThrow(StorageError))
     db.isDown = false
-    isolate.openCatalog = here
     await request(4 * minute)
     db.isDown = true
     expect((await request(hour)).partner).toEqual(makePartner())
@@ -54,9 +51,10 @@ describe('an operator’s mark', () => {
 
   test('leaves a check that was asked for a minute after it, because a replica can lag behind', async () => {
     await mark(-minute)
-    await request(0, {}, { kv: { ...env.CATALOG_CACHE, put: () => Promise.reject(new Error('KV failed')) } })
+    await request(0, {}, { kv: { ...sharedKv, put: () => Promise.reject(new Error('KV failed')) } })
     db.isDown = true
-    const { partner } = await open({ nowMs: (clock.nowMs = start + hour) })
+    setClock(hour)
+    const { partner } = await open()
     expect(partner).toEqual(makePartner())
     await finishWork()
   })
@@ -101,14 +99,14 @@ describe('while others confirm an idle partner, and D1 fails then', () => {
   test('memory’s check counts while KV has an entry, which can be marked', async () => {
     await beIdle()
     const metadata = { shortName: 'other', endedAtMs: 0 } satisfies PartnerMark
-    await env.CATALOG_CACHE.put(getPartnerKey(client.otherId), '', { metadata })
+    await sharedKv.put(getPartnerKey(client.otherId), '', { metadata })
     db.isDown = true
     expect(await findIdle()).toBe('other')
   })
 
   test('it does not count when KV’s entry has expired', async () => {
     await beIdle()
-    await env.CATALOG_CACHE.delete(getPartnerKey(client.otherId))
+    await sharedKv.delete(getPartnerKey(client.otherId))
     db.isDown = true
     await expect(findIdle()).rejects.toThrow(StorageError)
   })
@@ -116,15 +114,8 @@ describe('while others confirm an idle partner, and D1 fails then', () => {
   test('it counts alone while KV fails, too', async () => {
     await beIdle()
     db.isDown = true
-    const { readList } = await isolate.openCatalog(
-      makeContext({ nowMs: (clock.nowMs = start + idleMs + 3 * minute), kv: failingKv }),
-      {
-        clientId: client.otherId,
-        countryHint: client.country,
-        filter: {},
-      },
-    )
-    expect(readList).toBeDefined()
+    setClock(idleMs + 3 * minute)
+    expect((await openOf(client.otherId, { kv: failingKv })).partner?.shortName).toBe('other')
   })
 })
 
@@ -132,7 +123,7 @@ test('a mark that an outage found is replaced soon afterwards, although others c
   await requestOf(client.otherId, 0)
   await request(0)
   const metadata = { shortName: 'other', endedAtMs: start + 3 * minute } satisfies PartnerMark
-  await env.CATALOG_CACHE.put(getPartnerKey(client.otherId), '', { metadata })
+  await sharedKv.put(getPartnerKey(client.otherId), '', { metadata })
   db.isDown = true
   await expect(requestOf(client.otherId, 3 * minute)).rejects.toThrow(StorageError)
   db.isDown = false

@@ -5,29 +5,25 @@ import { StorageError } from '../../../src/db/database.ts'
 import type { CacheContext, CatalogSession } from '../../../src/worker/cache/cache-context.ts'
 import { RateLimitError } from '../../../src/worker/rate-limit.ts'
 import {
-  changeCatalog,
-  changePartner,
   client,
-  clock,
-  copyDatabase,
   db,
-  failingKv,
   decodeList,
   encodeList,
+  failingKv,
   finishWork,
   getListKey,
+  holdChecks,
   hour,
-  isolate,
-  makeContext,
   open,
+  openOf,
   request,
   second,
   session,
-  start,
+  setClock,
+  sharedKv,
   startNewIsolate,
   useSimulatedCatalog,
   withReplica,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
@@ -44,47 +40,12 @@ describe('after two idle minutes, a request', () => {
 
   test('waits for the check and the list after two idle minutes, if the catalog changed', async () => {
     await request(0)
-    changeCatalog('second')
+    db.changeCatalog('second')
     expect(await request(121 * second)).toMatchObject({
       text: 'second',
       cacheStatus: 'kv; fwd=stale; stored',
       calls: ['check', 'list'],
     })
-  })
-
-  test('gets the new country of its partner after two minutes', async () => {
-    await request(0)
-    changePartner({ country: `${client.country}-other` })
-    expect((await request(121 * second)).partner?.country).toBe(`${client.country}-other`)
-  })
-})
-
-describe('a slow D1 is not a failing D1', () => {
-  /** Lets fake time pass until the response is there. WebCrypto takes real time. */
-  async function requestWithFakeTimers(ageMs: number) {
-    const realSetTimeout = setTimeout
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const state = { isSettled: false }
-    const response = request(ageMs).finally(() => (state.isSettled = true))
-    while (!state.isSettled) {
-      await new Promise((resolve) => realSetTimeout(resolve, 1))
-      await vi.advanceTimersByTimeAsync(100)
-    }
-    return response
-  }
-
-  test('after an hour, a request waits 1.2 s for each answer and gets the current list', async () => {
-    await request(0)
-    changeCatalog('second')
-    db.delayMs = 1200
-    expect(await requestWithFakeTimers(hour)).toMatchObject({ text: 'second', tier: 'd1' })
-  })
-
-  test('after 50 minutes, a request waits 1.2 s and sees the suspension', async () => {
-    await request(0)
-    changePartner({ isSuspended: true })
-    db.delayMs = 1200
-    expect((await requestWithFakeTimers(50 * 60 * second)).partner?.isSuspended).toBe(true)
   })
 })
 
@@ -96,23 +57,19 @@ describe('a new isolate', () => {
       cacheStatus: 'kv; fwd=miss; stored',
       calls: ['check', 'list'],
     })
-    expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'first' })
+    expect(await sharedKv.get(getListKey(), 'json')).toEqual({ text: 'first' })
   })
 
   test('reads the check from D1 and the list from KV at the same time', async () => {
     await request(0)
     startNewIsolate()
-    clock.nowMs = start + 10 * hour
+    setClock(10 * hour)
     db.calls = []
-    let answerCheck = () => {}
-    const slow: CatalogSession = {
-      ...session,
-      checkPartner: () => new Promise((resolve) => (answerCheck = () => resolve(session.checkPartner(client.id)))),
-    }
-    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const { session: slow, answer } = holdChecks()
+    const get = vi.spyOn(sharedKv, 'getWithMetadata')
     const opening = open({ openSession: () => slow })
     await vi.waitFor(() => expect(get).toHaveBeenCalledTimes(1))
-    answerCheck()
+    answer()
     const catalog = await opening
     expect(await catalog.readList(client.country, {})).toMatchObject({ tier: 'kv', cacheStatus: 'kv; hit; ttl=60' })
     expect(db.calls).toEqual(['check'])
@@ -123,7 +80,7 @@ describe('a new isolate', () => {
 
   test('does not serve KV’s copy of another revision', async () => {
     await request(0)
-    changeCatalog('second')
+    db.changeCatalog('second')
     startNewIsolate()
     expect(await request(second)).toMatchObject({ text: 'second', cacheStatus: 'kv; fwd=stale; stored' })
   })
@@ -187,7 +144,7 @@ describe('the first list of a country', () => {
     ['before the check', 0, ['check', 'early list', 'early list', 'list']],
     ['after the check', 1, ['check', 'early list', 'list']],
   ])('is loaded again if a replica answered with an older one %s', async (_, order, calls) => {
-    changeCatalog('second')
+    db.changeCatalog('second')
     const { check, list, openSession } = control()
     const answered = readWith(openSession)
     await vi.waitFor(() => expect(db.calls).toContain('early list'))
@@ -201,8 +158,8 @@ describe('the first list of a country', () => {
   })
 
   test('is served if the replica of the check lags behind: the primary has the check', async () => {
-    const lagging = copyDatabase()
-    changeCatalog('second')
+    const lagging = db.copy()
+    db.changeCatalog('second')
     const { list, openSession } = control()
     const nearest = { ...lagging, loadList: openSession('nearest').loadList }
     list.resolve(loaded(db.revision, 'second'))
@@ -237,11 +194,7 @@ describe('the first list of a country', () => {
     check.resolve()
     expect((await answered).tier).toBe('kv')
     startNewIsolate()
-    await isolate.openCatalog(makeContext({ kv: failingKv }), {
-      clientId: client.id,
-      countryHint: client.country,
-      filter: undefined,
-    })
+    await openOf(client.id, { kv: failingKv })
     expect(db.calls).toEqual(['check', 'check'])
   })
 
@@ -286,29 +239,13 @@ describe('thirty requests into a new isolate', () => {
     await vi.waitFor(() => expect(answered).toBe(30))
     expect(db.calls).toEqual(['check', 'list'])
   })
-
-  test('share one load even if the CPU is blocked for 650 ms', async () => {
-    db.delayMs = 20
-    const responses = thirty.map(() => openAndRead())
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    const until = performance.now() + 650
-    while (performance.now() < until);
-    await Promise.all(responses)
-    expect(db.calls).toEqual(['check', 'list'])
-    await finishWork()
-  })
 })
 
 test('a partner that does not exist is looked up in the primary, remembered for 60 s, and not stored in KV', async () => {
   db.partner = undefined
   for (let count = 0; count < 3; count++) {
-    const catalog = await isolate.openCatalog(makeContext(), {
-      clientId: client.id,
-      countryHint: client.country,
-      filter: undefined,
-    })
-    expect(catalog.partner).toBeUndefined()
+    expect((await openOf(client.id)).partner).toBeUndefined()
   }
   expect(db.calls).toEqual(['check', 'check'])
-  expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).toBeNull()
+  expect(await sharedKv.get(getPartnerKey(client.id))).toBeNull()
 })

@@ -1,31 +1,26 @@
 // One question confirms all partners of an isolate.
 import { expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
-import type { CatalogSession } from '../../../src/worker/cache/cache-context.ts'
 import {
-  changePartner,
   client,
   clock,
-  copyDatabase,
   db,
   finishWork,
+  holdChecks,
   hour,
-  isolate,
   keepAsking,
-  makeContext,
   makePartner,
   minute,
   open,
+  openOf,
   readForSignIn,
   request,
   requestOf,
   second,
-  session,
-  start,
-  suspendOther,
+  setClock,
+  sharedKv,
   useSimulatedCatalog,
   withReplica,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
@@ -43,38 +38,30 @@ test('a partner that was idle for ten minutes waits for nothing, because another
 
 test('a sign-in confirms the others, too, also if it is refused', async () => {
   await request(0)
-  clock.nowMs = start + 10 * minute
-  await readForSignIn(makeContext(), 'unknown')
+  setClock(10 * minute)
+  await readForSignIn({}, 'unknown')
   expect(await request(10 * minute + 50 * second)).toMatchObject({ calls: [], ageSeconds: 50 })
 })
 
 test('a question is counted from its start', async () => {
   await request(0)
-  const asked = Promise.withResolvers<void>()
-  const checkPartner: CatalogSession['checkPartner'] = async (id) => {
-    await asked.promise
-    return session.checkPartner(id)
-  }
-  clock.nowMs = start + 10 * minute
-  const signIn = readForSignIn(makeContext({ openSession: () => ({ ...session, checkPartner }) }), 'unknown')
+  const { session: slow, answer } = holdChecks()
+  setClock(10 * minute)
+  const signIn = readForSignIn({ openSession: () => slow }, 'unknown')
   clock.nowMs += 4 * second
-  asked.resolve()
+  answer()
   await signIn
   expect(await request(10 * minute + 30 * second)).toMatchObject({ calls: [], ageSeconds: 30 })
 })
 
 test('an answer that comes after that to a later question makes no check older', async () => {
   await request(0)
-  const asked = Promise.withResolvers<void>()
-  const checkPartner: CatalogSession['checkPartner'] = async (id) => {
-    await asked.promise
-    return session.checkPartner(id)
-  }
-  clock.nowMs = start + 10 * minute
-  const earlier = readForSignIn(makeContext({ openSession: () => ({ ...session, checkPartner }) }), 'unknown')
+  const { session: slow, answer } = holdChecks()
+  setClock(10 * minute)
+  const earlier = readForSignIn({ openSession: () => slow }, 'unknown')
   clock.nowMs += 4 * second
-  await readForSignIn(makeContext(), 'unknown')
-  asked.resolve()
+  await readForSignIn({}, 'unknown')
+  answer()
   await earlier
   expect(await request(10 * minute + 30 * second)).toMatchObject({ calls: [], ageSeconds: 26 })
 })
@@ -82,7 +69,7 @@ test('an answer that comes after that to a later question makes no check older',
 test('a change of one partner confirms nobody: each is read again, after the response if it is active', async () => {
   await requestOf(client.otherId, 0)
   await request(second)
-  suspendOther()
+  db.suspendOther()
   expect(await request(65 * second)).toMatchObject({ calls: ['check'] })
   // The change may be any partner’s, so this one is as old as before.
   expect(await requestOf(client.otherId, 110 * second)).toMatchObject({
@@ -95,7 +82,7 @@ test('a change of one partner confirms nobody: each is read again, after the res
 test('a change is known at the latest two minutes after the last answer without it', async () => {
   await requestOf(client.otherId, 0)
   await request(second)
-  suspendOther()
+  db.suspendOther()
   for (const seconds of [65, 120]) await request(seconds * second)
   expect(await requestOf(client.otherId, 122 * second)).toMatchObject({
     calls: ['check'],
@@ -107,12 +94,10 @@ test('due renewals of all partners share one query, and requests that wait read 
   const ids = Array.from({ length: 10 }, (_, index) => `${client.id}-${index}`)
   for (const id of ids) db.others[id] = makePartner({ shortName: id })
   const requestAll = async (ageMs: number) => {
-    clock.nowMs = start + ageMs
+    setClock(ageMs)
     db.calls = []
-    const opened = ids.map(async (id) =>
-      isolate.openCatalog(makeContext(), { clientId: id, countryHint: client.country, filter: {} }),
-    )
-    const shortNames = (await Promise.all(opened)).map(({ partner }) => partner?.shortName)
+    const opened = await Promise.all(ids.map((id) => openOf(id, {}, {})))
+    const shortNames = opened.map(({ partner }) => partner?.shortName)
     await finishWork()
     return { shortNames, checks: db.calls.filter((call) => call === 'check').length }
   }
@@ -127,23 +112,18 @@ test('due renewals of all partners share one query, and requests that wait read 
 
 test('a read that began before the newest change was known is not joined', async () => {
   await request(0)
-  clock.nowMs = start + 10 * minute
-  const replica = copyDatabase()
-  changePartner({ tokensValidFrom: 1 })
-  await readForSignIn(makeContext(), 'unknown')
-  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const checkPartner: CatalogSession['checkPartner'] = async (id) => {
-    const before = await session.checkPartner(id)
-    asked.resolve()
-    await answered.promise
-    return before
-  }
-  const earlier = open({ openSession: withReplica(replica, { ...session, checkPartner }) })
-  await asked.promise
-  changePartner({ isSuspended: true })
-  await readForSignIn(makeContext(), 'unknown')
+  setClock(10 * minute)
+  const replica = db.copy()
+  db.changePartner({ tokensValidFrom: 1 })
+  await readForSignIn({}, 'unknown')
+  const { session: slow, answer } = holdChecks('before')
+  db.calls = []
+  const earlier = open({ openSession: withReplica(replica, slow) })
+  await vi.waitFor(() => expect(db.calls).toContain('check'))
+  db.changePartner({ isSuspended: true })
+  await readForSignIn({}, 'unknown')
   const later = request(10 * minute + second)
-  answered.resolve()
+  answer()
   expect(await later).toMatchObject({ calls: ['check'], partner: { isSuspended: true } })
   await earlier
 })
@@ -151,20 +131,20 @@ test('a read that began before the newest change was known is not joined', async
 test('"no such partner" is confirmed like a partner, until there is a change, and has no copy', async () => {
   db.partner = undefined
   const openUnknown = async (ageMs: number) => {
-    clock.nowMs = start + ageMs
+    setClock(ageMs)
     db.calls = []
     const { partner } = await open()
     await finishWork()
     return { shortName: partner?.shortName, calls: db.calls.filter((call) => call === 'check') }
   }
-  const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+  const get = vi.spyOn(sharedKv, 'getWithMetadata')
   expect(await openUnknown(0)).toEqual({ shortName: undefined, calls: ['check', 'check'] })
   for (let ms = 65 * second; ms < 70 * minute; ms += 65 * second) {
     await requestOf(client.otherId, ms)
     expect(await openUnknown(ms + second)).toEqual({ shortName: undefined, calls: [] })
   }
   expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(client.id))).toEqual([])
-  changePartner({})
+  db.changePartner({})
   await requestOf(client.otherId, 75 * minute)
   expect(await openUnknown(75 * minute)).toEqual({ shortName: 'acme', calls: ['check'] })
 })

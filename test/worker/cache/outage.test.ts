@@ -4,14 +4,13 @@ import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { StorageError } from '../../../src/db/database.ts'
 import { writePartnerCopy } from '../../../src/worker/cache/kv-copies.ts'
 import {
-  changePartner,
   client,
   clock,
   db,
   failingKv,
   finishWork,
   hour,
-  isolate,
+  inOtherIsolate,
   makeContext,
   makePartner,
   minute,
@@ -20,11 +19,12 @@ import {
   request,
   second,
   session,
+  setClock,
+  sharedKv,
   start,
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
@@ -64,39 +64,29 @@ describe('while D1 fails', () => {
     await expect(open({ kv: failingKv })).rejects.toThrow(StorageError)
   })
 
-  test('memory alone decides while KV fails', async () => {
-    await request(0, {}, { kv: failingKv })
-    db.isDown = true
-    expect((await request(hour, {}, { kv: failingKv })).partner).toEqual(makePartner())
-  })
-
   test('KV’s copy of a partner decides if it is newer than memory’s check, also when KV fails later', async () => {
     await request(0)
-    const here = isolate.openCatalog
-    startNewIsolate()
-    changePartner({ tokensValidFrom: 5 })
-    await request(hour)
-    isolate.openCatalog = here
+    db.changePartner({ tokensValidFrom: 5 })
+    await inOtherIsolate(() => request(hour))
     db.isDown = true
-    const kv = {
-      getWithMetadata: () => Promise.reject(new Error('KV failed')),
-      put: () => Promise.reject(new Error('KV failed')),
+    const readTime = async (ageMs: number, overrides = {}) => {
+      setClock(ageMs)
+      return (await open(overrides)).partner?.tokensValidFrom
     }
-    const readTime = async (ageMs: number, overrides = {}) =>
-      (await open({ nowMs: (clock.nowMs = start + ageMs), ...overrides })).partner?.tokensValidFrom
     expect(await readTime(2 * hour)).toBe(5)
-    expect(await readTime(2 * hour + 61 * second, { kv })).toBe(5)
+    expect(await readTime(2 * hour + 61 * second, { kv: failingKv })).toBe(5)
     expect(await readTime(2 * hour + 62 * second)).toBe(5)
   })
 
   test('a check or copy that says suspended decides nothing: the suspension may have ended since', async () => {
-    changePartner({ isSuspended: true })
+    db.changePartner({ isSuspended: true })
     await open()
     await finishWork()
     db.isDown = true
     for (const ageMs of [121 * second, 122 * second]) {
-      await expect(open({ nowMs: (clock.nowMs = start + ageMs) })).rejects.toThrow(StorageError)
-      expect(await readForSignIn(makeContext())).toMatchObject({ partner: undefined, isOld: true })
+      setClock(ageMs)
+      await expect(open()).rejects.toThrow(StorageError)
+      expect(await readForSignIn()).toMatchObject({ partner: undefined, isOld: true })
       startNewIsolate()
     }
   })
@@ -105,7 +95,7 @@ describe('while D1 fails', () => {
     await request(0)
     startNewIsolate()
     db.isDown = true
-    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const get = vi.spyOn(sharedKv, 'getWithMetadata')
     for (let ms = 0; ms < 60_000; ms += 1000) await request(hour + ms)
     expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(client.id)).length).toBe(1)
     await request(hour + minute)
@@ -115,7 +105,7 @@ describe('while D1 fails', () => {
   test('memory’s check is not written to KV again: it would seem to be younger', async () => {
     await request(0)
     db.isDown = true
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    const put = vi.spyOn(sharedKv, 'put')
     for (const ageMs of [hour, 2 * hour]) await request(ageMs)
     expect(put).not.toHaveBeenCalled()
   })

@@ -3,18 +3,17 @@ import { expect, test, vi } from 'vitest'
 import { StorageError } from '../../../src/db/database.ts'
 import type { CatalogSession } from '../../../src/worker/cache/cache-context.ts'
 import {
-  client,
-  clock,
   db,
+  hang,
+  hangingSession,
   hour,
-  isolate,
-  makeContext,
   minute,
   open,
+  openOf,
   request,
   second,
   session,
-  start,
+  setClock,
   useSimulatedCatalog,
 } from '../support/simulated-catalog.ts'
 
@@ -23,8 +22,7 @@ useSimulatedCatalog()
 test('a request without a copy asks D1 although it failed a moment ago', async () => {
   await request(0)
   db.isDown = true
-  const failing = isolate.openCatalog(makeContext(), { clientId: 'other', countryHint: client.country, filter: {} })
-  await expect(failing).rejects.toThrow(StorageError)
+  await expect(openOf('other')).rejects.toThrow(StorageError)
   db.isDown = false
   expect(await request(second, { fundType: 'BOND' })).toMatchObject({
     tier: 'd1',
@@ -53,10 +51,8 @@ test('a failure of long ago says nothing about D1: all requests ask', async () =
   db.isDown = true
   await request(hour)
   db.isDown = false
-  clock.nowMs = start + hour + minute
-  const openSession = () => ({ ...session, checkPartner: () => new Promise<never>(() => {}) })
-  const other = { clientId: 'other', countryHint: client.country, filter: undefined }
-  void isolate.openCatalog(makeContext({ openSession, waitUntil: () => {} }), other)
+  setClock(hour + minute)
+  void openOf('other', { openSession: () => hangingSession, waitUntil: () => {} })
   expect(await request(hour + minute)).toMatchObject({ calls: ['check'], cacheStatus: 'memory; hit; ttl=60' })
 })
 
@@ -64,9 +60,9 @@ test('one request asks after ten seconds, and the others are answered while it w
   await request(0)
   db.isDown = true
   await request(hour)
-  const checkPartner = vi.fn<CatalogSession['checkPartner']>(() => new Promise<never>(() => {}))
+  const checkPartner = vi.fn<CatalogSession['checkPartner']>(hang)
   const openSession = () => ({ ...session, checkPartner })
-  clock.nowMs = start + hour + 10 * second
+  setClock(hour + 10 * second)
   const isAnswered = vi.fn<() => void>()
   void open({ openSession, waitUntil: () => {} }).then(isAnswered)
   for (const ms of [10_000, 13_000, 15_999]) {
@@ -82,6 +78,6 @@ test('an answer of D1 ends the pause for everybody', async () => {
   await request(hour)
   db.isDown = false
   db.changeId++
-  await isolate.openCatalog(makeContext(), { clientId: 'other', countryHint: client.country, filter: {} })
+  await openOf('other')
   expect(await request(hour + second)).toMatchObject({ calls: ['check'], cacheStatus: 'memory; hit; ttl=60' })
 })

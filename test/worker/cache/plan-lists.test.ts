@@ -3,26 +3,25 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { StorageError } from '../../../src/db/database.ts'
 import type { CacheContext, CatalogSession } from '../../../src/worker/cache/cache-context.ts'
 import {
-  changeCatalog,
   client,
   db,
-  failingKv,
   decodeList,
   encodeList,
+  failingKv,
   finishWork,
   getListKey,
   hour,
+  inOtherIsolate,
   isolate,
-  makeContext,
   open,
   readForSignIn,
   request,
   second,
   session,
+  sharedKv,
   startNewIsolate,
   useSimulatedCatalog,
   withReplica,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
@@ -32,14 +31,14 @@ test('memory holds the bytes of a list until it evicts them', async () => {
   const { body } = (await readList(client.country, {})).list
   expect(isolate.isHeld(body)).toBe(true)
   expect(isolate.isHeld(body.slice())).toBe(false)
-  changeCatalog('second')
+  db.changeCatalog('second')
   await request(121 * second)
   expect(isolate.isHeld(body)).toBe(false)
 })
 
 test('a list of an older revision is served', async () => {
   await request(0)
-  changeCatalog('second')
+  db.changeCatalog('second')
   const failing = { ...session, loadList: () => Promise.reject(new StorageError('D1 is down')) }
   expect(await request(121 * second, {}, { openSession: () => failing })).toMatchObject({ text: 'first' })
 })
@@ -61,13 +60,13 @@ describe('an empty list', () => {
     const filter = { fundType: 'made-up' }
     expect(await request(0, filter)).toMatchObject({ text: 'empty', cacheStatus: 'kv; fwd=miss' })
     expect(await request(second, filter)).toMatchObject({ text: 'empty', tier: 'memory', calls: [] })
-    expect(await env.CATALOG_CACHE.get(getListKey(filter))).toBeNull()
+    expect(await sharedKv.get(getListKey(filter))).toBeNull()
   })
 
   test('of a filter becomes outdated like any other', async () => {
     const filter = { fundType: 'new' }
     await request(0, filter)
-    changeCatalog('a plan')
+    db.changeCatalog('a plan')
     db.isEmpty = false
     expect(await request(121 * second, filter)).toMatchObject({ text: 'a plan' })
     expect(await request(122 * second, filter)).toMatchObject({ text: 'a plan', tier: 'memory' })
@@ -111,7 +110,7 @@ describe('an older result', () => {
     db.calls = []
     const slowAnswer = catalog.readList(client.country, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
-    changeCatalog('second')
+    db.changeCatalog('second')
     await request(121 * second)
     finishSlowLoad()
     expect(decodeList((await slowAnswer).list.body)).toBe('second')
@@ -121,8 +120,8 @@ describe('an older result', () => {
   test('of a load that began before the newest revision was known is not joined', async () => {
     await request(0)
     const { finish, answered } = await startSlowLoad()
-    changeCatalog('second')
-    await readForSignIn(makeContext())
+    db.changeCatalog('second')
+    await readForSignIn()
     const later = request(second, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
     finish()
@@ -133,11 +132,8 @@ describe('an older result', () => {
   test('of a load that began before KV had a newer list is not joined', async () => {
     await request(0)
     const { finish, answered } = await startSlowLoad()
-    const here = isolate.openCatalog
-    changeCatalog('second')
-    startNewIsolate()
-    await request(second, filter)
-    isolate.openCatalog = here
+    db.changeCatalog('second')
+    await inOtherIsolate(() => request(second, filter))
     const later = request(2 * second, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
     finish()
@@ -148,11 +144,8 @@ describe('an older result', () => {
   test('of a slow load does not replace a newer list, which memory has from KV', async () => {
     await request(0)
     const { finish, answered } = await startSlowLoad()
-    const here = isolate.openCatalog
-    changeCatalog('second')
-    startNewIsolate()
-    await request(121 * second, filter)
-    isolate.openCatalog = here
+    db.changeCatalog('second')
+    await inOtherIsolate(() => request(121 * second, filter))
     expect(await request(122 * second, filter)).toMatchObject({ text: 'second', tier: 'kv' })
     db.isDown = true
     finish()
@@ -163,18 +156,18 @@ describe('an older result', () => {
   test('of a slow KV does not replace a newer list', async () => {
     await request(0)
     startNewIsolate()
-    changeCatalog('second')
+    db.changeCatalog('second')
     const list = Promise.withResolvers<Awaited<ReturnType<CatalogSession['loadList']>>>()
     const loading = { ...session, loadList: () => list.promise }
     const catalog = await open({ openSession: () => loading, kv: failingKv })
     const answered = catalog.readList(client.country, {})
     await new Promise((resolve) => setTimeout(resolve, 50))
     // Memory has no list yet, so the sign-in asks KV, which has the first one.
-    const copy = await env.CATALOG_CACHE.getWithMetadata(getListKey(), 'arrayBuffer')
+    const copy = await sharedKv.getWithMetadata(getListKey(), 'arrayBuffer')
     const { promise, resolve: answerKv } = Promise.withResolvers<typeof copy>()
     const getWithMetadata = vi.fn<() => typeof promise>(() => promise)
     const kv = { getWithMetadata, put: async () => {} } as unknown as CacheContext['kv']
-    ;(await readForSignIn(makeContext({ kv }))).accept()
+    ;(await readForSignIn({ kv })).accept()
     await vi.waitFor(() => expect(getWithMetadata).toHaveBeenCalledOnce())
     list.resolve({ body: encodeList('second'), isEmpty: false, revision: db.revision })
     await answered
@@ -185,7 +178,7 @@ describe('an older result', () => {
 
   test('of a slow primary does not lower the newest revision', async () => {
     const first = { body: encodeList('first'), isEmpty: false, revision: 7 }
-    changeCatalog('second')
+    db.changeCatalog('second')
     await request(0)
     let answerPrimary: (() => void) | undefined
     const replica: CatalogSession = { ...session, loadList: async () => first }
@@ -201,7 +194,7 @@ describe('an older result', () => {
     db.calls = []
     const answered = catalog.readList(client.country, bonds)
     await new Promise((resolve) => setTimeout(resolve, 20))
-    changeCatalog('third')
+    db.changeCatalog('third')
     await request(121 * second)
     answerPrimary?.()
     await answered

@@ -11,11 +11,11 @@ import {
   nameNewClient,
   request,
   second,
+  sharedKv,
   start,
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
@@ -33,10 +33,10 @@ describe('a partner’s copy has a seal:', () => {
     ['a value that is not JSON', (copy) => (copy.value = 'x')],
   ]
   async function tamper(change: (copy: Copy) => unknown, from = client.id): Promise<void> {
-    const { value, metadata } = await env.CATALOG_CACHE.getWithMetadata<Record<string, unknown>>(getPartnerKey(from))
+    const { value, metadata } = await sharedKv.getWithMetadata<Record<string, unknown>>(getPartnerKey(from))
     const copy = { value: String(value), metadata: { ...metadata } }
     change(copy)
-    await env.CATALOG_CACHE.put(getPartnerKey(client.id), copy.value, { metadata: copy.metadata })
+    await sharedKv.put(getPartnerKey(client.id), copy.value, { metadata: copy.metadata })
     startNewIsolate()
     db.isDown = true
   }

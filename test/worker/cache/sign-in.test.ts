@@ -4,33 +4,30 @@ import { getPartnerKey, type PartnerMark } from '../../../src/api/cache-keys.ts'
 import type { PartnerAccess } from '../../../src/db/client-queries.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
 import {
-  changeCatalog,
-  changePartner,
   client,
-  clock,
   db,
   finishWork,
   hour,
-  makeContext,
   makePartner,
   minute,
   readForSignIn,
   request,
   second,
   session,
+  setClock,
+  sharedKv,
   start,
   startNewIsolate,
   useSimulatedCatalog,
   warnings,
-  env,
 } from '../support/simulated-catalog.ts'
 
 useSimulatedCatalog()
 
 describe('a sign-in', () => {
   const readClient = async (ageMs: number, overrides: Partial<CacheContext> = {}) => {
-    clock.nowMs = start + ageMs
-    return readForSignIn(makeContext(overrides))
+    setClock(ageMs)
+    return readForSignIn(overrides)
   }
   const signIn = async (ageMs: number, overrides: Partial<CacheContext> = {}) => {
     const signed = await readClient(ageMs, overrides)
@@ -51,7 +48,7 @@ describe('a sign-in', () => {
     await request(0)
     startNewIsolate()
     await signIn(second)
-    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const get = vi.spyOn(sharedKv, 'getWithMetadata')
     expect(await request(2 * second)).toMatchObject({ tier: 'memory', calls: [], cacheStatus: 'memory; hit; ttl=59' })
     expect(get).not.toHaveBeenCalled()
   })
@@ -59,7 +56,7 @@ describe('a sign-in', () => {
   test('does not put an outdated list of KV before D1’s', async () => {
     await request(0)
     startNewIsolate()
-    changeCatalog('second')
+    db.changeCatalog('second')
     await signIn(second)
     expect(await request(2 * second)).toMatchObject({ text: 'second', tier: 'd1', calls: ['list'] })
   })
@@ -73,9 +70,9 @@ describe('a sign-in', () => {
       await new Promise<void>((resolve) => void releases.push(resolve))
       return { partner, partnerChangeId, changeId, revision, nowSeconds: db.nowSeconds }
     }
-    const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
+    const context = { openSession: () => ({ ...session, checkPartner }) }
     const older = readForSignIn(context, 'another-client')
-    changeCatalog('second')
+    db.changeCatalog('second')
     const newer = readForSignIn(context)
     releases[0]?.()
     ;(await older).accept()
@@ -93,7 +90,7 @@ describe('a sign-in', () => {
       revision: 7,
       nowSeconds: db.nowSeconds,
     })
-    const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
+    const context = { openSession: () => ({ ...session, checkPartner }) }
     const [older, newer] = [readForSignIn(context), readForSignIn(context)]
     answers[1]?.({ partner: makePartner({ isSuspended: true }), changeId: 2 })
     ;(await newer).accept()
@@ -104,9 +101,9 @@ describe('a sign-in', () => {
   })
 
   test('beside another one leaves a copy of the partner, and of its change', async () => {
-    const readCopy = () => env.CATALOG_CACHE.get(getPartnerKey(client.id), 'json')
+    const readCopy = () => sharedKv.get(getPartnerKey(client.id), 'json')
     for (const isSuspended of [false, true]) {
-      changePartner({ isSuspended })
+      db.changePartner({ isSuspended })
       for (const { accept } of [await readClient(minute), await readClient(minute + 1)]) accept()
       await finishWork()
       expect(await readCopy()).toMatchObject({ isSuspended })
@@ -116,12 +113,12 @@ describe('a sign-in', () => {
   test('keeps nothing before the secret was verified', async () => {
     await readClient(0)
     await finishWork()
-    expect(await env.CATALOG_CACHE.get(getPartnerKey(client.id))).toBeNull()
+    expect(await sharedKv.get(getPartnerKey(client.id))).toBeNull()
     expect((await request(second)).calls).toEqual(['check', 'list'])
   })
 
   test('writes the partner’s copy, and again after an hour', async () => {
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    const put = vi.spyOn(sharedKv, 'put')
     for (const ageMs of [0, minute, hour, hour + second]) await signIn(ageMs)
     expect(put.mock.calls.map(([key]) => key)).toEqual([getPartnerKey(client.id), getPartnerKey(client.id)])
   })
@@ -130,7 +127,7 @@ describe('a sign-in', () => {
     await signIn(0)
     startNewIsolate()
     db.isDown = true
-    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    const put = vi.spyOn(sharedKv, 'put')
     for (const ageMs of [hour, 15 * hour, 30 * hour]) {
       expect(await signIn(ageMs)).toMatchObject({ partner: makePartner(), isOld: true })
     }
@@ -163,7 +160,7 @@ describe('a sign-in', () => {
   })
 
   test('while D1 fails, needs no entry of KV for two minutes: a location may remember for one that there was none', async () => {
-    const kv = { ...env.CATALOG_CACHE, getWithMetadata: (async () => ({ value: null, metadata: null })) as never }
+    const kv = { ...sharedKv, getWithMetadata: (async () => ({ value: null, metadata: null })) as never }
     await signIn(0, { kv })
     db.isDown = true
     for (const ageMs of [20 * second, 21 * second, 2 * minute]) {
@@ -175,7 +172,7 @@ describe('a sign-in', () => {
   test('while D1 fails, obeys a mark also right after D1’s answer', async () => {
     await signIn(0)
     const metadata = { shortName: 'acme', endedAtMs: start + second } satisfies PartnerMark
-    await env.CATALOG_CACHE.put(getPartnerKey(client.id), '', { metadata })
+    await sharedKv.put(getPartnerKey(client.id), '', { metadata })
     db.isDown = true
     for (const ageMs of [2 * second, 3 * second]) expect((await readClient(ageMs)).partner).toBeUndefined()
   })

@@ -15,8 +15,12 @@ export const minute = 60 * second
 export const hour = 3600 * second
 export const start = Date.UTC(2026, 0, 1)
 
-export const env = { CATALOG_CACHE: createKv() }
+/** The KV of all isolates. */
+export const sharedKv = createKv()
 export const clock = { nowMs: start }
+export function setClock(ageMs: number): void {
+  clock.nowMs = start + ageMs
+}
 /** Whose request it is, and another client of the isolate. Each test has KV keys of its own. */
 export const client = { id: '', country: '', otherId: '' }
 let clients = 0
@@ -40,6 +44,27 @@ function makeDatabase() {
     isDown: false,
     delayMs: 0,
     calls: [] as string[],
+
+    changeCatalog(text: string): void {
+      this.revision++
+      this.text = text
+    },
+    changePartner(access: Partial<PartnerAccess>): void {
+      this.partnerChangeId = ++this.changeId
+      this.partner = makePartner(access)
+    },
+    suspendOther(): void {
+      this.changeId++
+      this.others[client.otherId] = makePartner({ shortName: 'other', isSuspended: true })
+    },
+    /** A replica that lags behind from now on. */
+    copy(): CatalogSession {
+      const { partner, partnerChangeId, changeId, revision, text, isEmpty, nowSeconds } = this
+      return {
+        checkPartner: async () => ({ partner, partnerChangeId, changeId, revision, nowSeconds }),
+        loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
+      }
+    },
   }
 }
 
@@ -49,6 +74,17 @@ export function createIsolate() {
   return createCatalogCache({ maxBytes: 1_000_000, maxPartners: 100 }, () => clock.nowMs)
 }
 export const startNewIsolate = () => Object.assign(isolate, createIsolate())
+
+/** Requests that `work` sends go to another isolate, and later ones to this one again. */
+export async function inOtherIsolate<T>(work: () => Promise<T>, other = createIsolate()): Promise<T> {
+  const here = { ...isolate }
+  Object.assign(isolate, other)
+  try {
+    return await work()
+  } finally {
+    Object.assign(isolate, here)
+  }
+}
 
 export const makeKey = (kid: string) => ({ kid, jwk: { k: generateKey() } })
 const seal = createSeal([makeKey('1700000000')])
@@ -100,6 +136,21 @@ export const session: CatalogSession = {
   },
 }
 
+export const hang = () => new Promise<never>(() => {})
+/** D1 never answers its checks. */
+export const hangingSession: CatalogSession = { ...session, checkPartner: hang }
+
+/** D1 answers checks when the test lets it: with its rows of then, or with those of before. */
+export function holdChecks(rowsOf: 'then' | 'before' = 'then') {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const checkPartner: CatalogSession['checkPartner'] = async (id) => {
+    const before = rowsOf === 'before' ? await session.checkPartner(id) : undefined
+    await promise
+    return before ?? session.checkPartner(id)
+  }
+  return { session: { ...session, checkPartner }, answer: resolve }
+}
+
 export const encodeList = (text: string) => new TextEncoder().encode(JSON.stringify({ text }))
 export const decodeList = (body: Uint8Array) => (JSON.parse(new TextDecoder().decode(body)) as { text: string }).text
 
@@ -116,7 +167,7 @@ export function makeContext(overrides: Partial<CacheContext> = {}): CacheContext
   const test = tests
   return {
     openSession: () => session,
-    kv: env.CATALOG_CACHE,
+    kv: sharedKv,
     nowMs: clock.nowMs,
     seal,
     waitUntil: (promise) => void work.push(promise),
@@ -129,7 +180,7 @@ export function makeContext(overrides: Partial<CacheContext> = {}): CacheContext
 
 /** One request `ageMs` after the start, and the work after its response. */
 export async function request(ageMs: number, filter: PlanFilter = {}, overrides: Partial<CacheContext> = {}) {
-  clock.nowMs = start + ageMs
+  setClock(ageMs)
   db.calls = []
   const catalog = await open(overrides, filter)
   const { partner } = catalog
@@ -161,30 +212,6 @@ export async function finishWork(): Promise<void> {
   while (work.length > 0) await work.shift()
 }
 
-export function changeCatalog(text: string): void {
-  db.revision++
-  db.text = text
-}
-
-export function changePartner(access: Partial<PartnerAccess>): void {
-  db.partnerChangeId = ++db.changeId
-  db.partner = makePartner(access)
-}
-
-export function suspendOther(): void {
-  db.changeId++
-  db.others[client.otherId] = makePartner({ shortName: 'other', isSuspended: true })
-}
-
-/** A replica that lags behind from now on. */
-export function copyDatabase(): CatalogSession {
-  const { partner, partnerChangeId, changeId, revision, text, isEmpty } = db
-  return {
-    checkPartner: async () => ({ partner, partnerChangeId, changeId, revision, nowSeconds: db.nowSeconds }),
-    loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
-  }
-}
-
 export const withReplica =
   (replica: CatalogSession, primary = session): CacheContext['openSession'] =>
   (from) =>
@@ -194,14 +221,18 @@ export const withReplica =
 export const open = (overrides: Partial<CacheContext> = {}, filter: PlanFilter = {}, countryHint = client.country) =>
   isolate.openCatalog(makeContext(overrides), { clientId: client.id, countryHint, filter })
 
-/** Reads what is known about the client, and lets an old copy decide. */
-export const readForSignIn = (context: CacheContext, id = client.id): Promise<ClientFacts> =>
+/** Opens the catalog for a request of another client. Without a filter, its filters are unreadable. */
+export const openOf = (clientId: string, overrides: Partial<CacheContext> = {}, filter?: PlanFilter) =>
+  isolate.openCatalog(makeContext(overrides), { clientId, countryHint: client.country, filter })
+
+/** Reads what is known about a client that signs in. An old copy is enough. */
+export const readForSignIn = (overrides: Partial<CacheContext> = {}, id = client.id): Promise<ClientFacts> =>
   isolate.decideSignIn(
-    context,
+    makeContext(overrides),
     id,
     async (found) => found,
     async (found) => found,
   )
 
 export const getListKey = (filter: PlanFilter = {}) => getPlanListKey(client.country, filter)
-export const readCopyOf = (id: string) => env.CATALOG_CACHE.getWithMetadata(getPartnerKey(id), 'json')
+export const readCopyOf = (id: string) => sharedKv.getWithMetadata(getPartnerKey(id), 'json')
