@@ -2,8 +2,17 @@
 import type { ConfigSource } from '../../../src/api/config.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { listBindingKeys, type Store } from '../../../src/ops/store/store.ts'
+import type { CommandContext } from '../../../src/ops/commands/frame/command-context.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
+
+/** Gives each command a store over these bindings. @param bindings are asked for with each command. */
+export function openStores(
+  bindings: () => Pick<Env, 'DB' | 'CATALOG_CACHE'>,
+  config?: ConfigSource,
+): CommandContext['withStore'] {
+  return (target, work) => work(openBindingStore(bindings(), target, config))
+}
 
 /** By default, hashes secrets with one iteration, which is quick. */
 export function openBindingStore(

@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createCommandContext, type CommandContext } from '../../../src/ops/commands/frame/command-context.ts'
+import { createCommandContext } from '../../../src/ops/commands/frame/command-context.ts'
 import { createRun } from '../../../src/ops/commands/frame/run.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { escapeOutput } from '../../../src/ops/terminal/io.ts'
 import { createProgress } from '../../../src/ops/terminal/progress.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { openBindingStore } from '../support/binding-store.ts'
+import { openStores } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 
@@ -71,8 +71,8 @@ test('commands say how far they are', async () => {
   const progress = { show: (text: string) => void heard.push(text), stop: () => {}, step: () => {} }
   const run = async (...words: string[]) => {
     heard = []
-    const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore(bindings(), target))
-    const { code } = await runCommand(words, { progress, withStore }, { stdin: JSON.stringify({ plans }) })
+    const context = { progress, withStore: openStores(bindings) }
+    const { code } = await runCommand(words, context, { stdin: JSON.stringify({ plans }) })
     return { code, heard: [...new Set(heard)] }
   }
   expect(await run('catalog', 'import', '-')).toEqual({

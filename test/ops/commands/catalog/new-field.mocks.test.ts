@@ -4,7 +4,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { catalogPlanSchema } from '../../../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { selectPlanList } from '../../../../src/db/plan-queries.ts'
-import { openBindingStore } from '../../support/binding-store.ts'
+import { openBindingStore, openStores } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
 import { runCommand } from '../../support/run-ops.ts'
 import { emptyDatabase } from '../../support/test-database.ts'
@@ -23,11 +23,7 @@ vi.mock('../../../../src/catalog/plan-schema.ts', async (importOriginal) => {
 
 const bindings = useMemoryBindings()
 const ops = async (words: string, stdin = '') => {
-  const result = await runCommand(
-    words.split(' '),
-    { withStore: (target, work) => work(openBindingStore(bindings(), target)) },
-    { stdin },
-  )
+  const result = await runCommand(words.split(' '), { withStore: openStores(bindings) }, { stdin })
   return result.code === 0 ? result.stdout : result.stderr
 }
 const { benchmark: _, ...example } = { benchmark: '', ...makePlan() }

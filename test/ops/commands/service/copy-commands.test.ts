@@ -15,7 +15,7 @@ import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
 import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../../../support/publish-plans.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
-import { openBindingStore } from '../../support/binding-store.ts'
+import { openStores } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
 import { runCommand } from '../../support/run-ops.ts'
 import { emptyDatabase } from '../../support/test-database.ts'
@@ -28,7 +28,7 @@ const file = join(folder, 'kept.sql')
 afterAll(() => rm(folder, { recursive: true }))
 
 const run = (words: readonly string[], on = DB) =>
-  runCommand(words, { withStore: (target, work) => work(openBindingStore({ ...bindings, DB: on }, target)) })
+  runCommand(words, { withStore: openStores(() => ({ ...bindings, DB: on })) })
 const execute = (statement: string) => DB.prepare(statement).run()
 const decision = (publicationId: number) => ({ publicationId, actor: 'boris', note: null })
 const changeNewest = async (shortName: string, wanted: PartnerChange) =>

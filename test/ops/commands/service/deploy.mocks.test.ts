@@ -7,7 +7,7 @@ import {
 } from '../../../../src/ops/core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../../../src/ops/store/checkout.ts'
 import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../../../src/ops/store/deployment.ts'
-import { openBindingStore } from '../../support/binding-store.ts'
+import { openStores } from '../../support/binding-store.ts'
 import { recordMigrations, useMemoryBindings } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
 import { runCommand, type Terminal } from '../../support/run-ops.ts'
@@ -47,7 +47,7 @@ function deploy(change: () => unknown = () => {}, key = '1790000000', words: str
     variables: {},
     findOrigin: async () => host,
     openSecrets: async () => createMemorySecrets(`JWT_KEY_${key}`),
-    withStore: (target, work) => work(openBindingStore(bindings(), target)),
+    withStore: openStores(bindings),
   }
   return runCommand(['deploy', '--env', 'staging', ...words], overrides, terminal)
 }

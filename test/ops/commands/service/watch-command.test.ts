@@ -125,6 +125,8 @@ test('watch and doctor say when the schedule last ran, and a run is no traffic',
   expect(await ask([21])).toMatch(new RegExp(`^problem {2}schedule: The schedule last ran at \\S+Z\\. ${advice}$`))
   expect(await ask([3], [2, true])).toMatch(new RegExp(`^warning {2}schedule: .*Z, and failed\\. ${advice}$`))
   expect((await runWatch()).stdout).toMatch(/^problem {2}traffic: No request was counted in 3 hours\.$/m)
+  // Each check of the cache has a key of its own: KV takes one write a second per key.
+  expect((await bindings().CATALOG_CACHE.list({ prefix: 'doctor:' })).keys.length).toBeGreaterThanOrEqual(9)
   const { stdout } = await runCommand(['watch', '--query', 'partners', ...remote, '--json'])
   expect(JSON.parse(stdout)).toEqual([])
 })
