@@ -201,7 +201,8 @@ async function markInOutage(store: Store, name: string, partner: Partner | undef
   const endedAtMs = await store.askServerTimeMs()
   store.changes.isMarked = marked.length > 0
   for (const one of marked) await writeMark(store, one, endedAtMs)
-  const effect = 'while the database fails, it gets no token and no list, from about three minutes later.'
+  const effect =
+    'while the Worker gets no answer either, the partner gets no token and no list, from about three minutes later.'
   return marked.length > 0
     ? `${name} is marked in the cache: ${effect}`
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`

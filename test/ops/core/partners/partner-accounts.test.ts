@@ -220,7 +220,7 @@ describe('the cached copy of a partner', () => {
   const suspendOn = (on: typeof store) => createChanges(store, listening).change('suspend', on)
   const failed = 'The database did not answer.'
   const ended =
-    'acme is marked in the cache: while the database fails, it gets no token and no list, from about three minutes later.'
+    'acme is marked in the cache: while the Worker gets no answer either, the partner gets no token and no list, from about three minutes later.'
   const again = 'When it answers, run the command again.'
   const readEntry = async (clientId: string) =>
     (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
