@@ -142,7 +142,10 @@ const rows: Row[] = [
     packages: ['node:path'],
   },
   { in: 'src/ops/core/partners', may: [...belowCore, ...rooms('record')] },
-  { in: 'src/ops/core/plans', may: [...belowCore, ...rooms('differences', 'publications', 'catalog', 'partners')] },
+  {
+    in: 'src/ops/core/plans',
+    may: [...belowCore, ...rooms('file-formats', 'differences', 'publications', 'catalog', 'partners')],
+  },
   { in: 'src/ops/core/keys', may: [...belowCore, ...rooms('record')] },
   { in: 'src/ops/core/service', may: [...belowCore, ...rooms('plan-rules', 'publications', 'keys')] },
 

@@ -1,9 +1,12 @@
-import type { CatalogResult } from '../../src/ops/core/file-formats/catalog-file.ts'
-import type { Defect } from '../../src/ops/core/file-formats/defect.ts'
-import { makeDefectError } from '../../src/ops/core/differences/defects.ts'
+import { UserError } from '../../src/ops/shared/user-error.ts'
 
-/** The lines that an operator reads; none for a file without defects. */
-export function printDefects(result: CatalogResult | { defects: readonly Defect[] }): string[] {
-  const { defects } = 'defects' in result ? result : { defects: [] }
-  return defects.length === 0 ? [] : makeDefectError(defects).message.split('\n')
+/** Returns the lines that an operator reads when a file is refused; none when it can be read. */
+export function printDefects(read: () => unknown): string[] {
+  try {
+    read()
+    return []
+  } catch (error) {
+    if (error instanceof UserError) return error.message.split('\n')
+    throw error
+  }
 }

@@ -1,20 +1,20 @@
-// Importing and updating from a file: read it, and compare it with the catalog.
+// Compares a catalog file, or a file with some fields of some plans, with the catalog. Changes nothing.
 import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
+import { makeDefectError } from '../file-formats/defect.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
-import { isSameJson } from '../../../catalog/merge-plan.ts'
+import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
-import { makeDefectError } from '../differences/defects.ts'
-import { formatConflict, mergeCatalog, type MergeConflict, type MergedChange } from '../differences/catalog-merge.ts'
+import { formatConflict, mergeCatalog } from '../differences/catalog-merge.ts'
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { findLaterChanges, type LaterChange } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
-import type { PlanChange } from '../publications/publications.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -23,7 +23,7 @@ export interface CatalogImport extends PreparedChange {
   warnings: string[]
   /** How many plans of the file are as in the catalog. */
   unchanged: number
-  /** Whether the file said which revision it was exported at. */
+  /** Whether later changes by others stay: the file says which revision it was exported at. */
   isMerged: boolean
   sheet: CatalogFile['sheet']
 }
@@ -31,7 +31,7 @@ export interface CatalogImport extends PreparedChange {
 export interface ImportChoice {
   /** Whether plans that are not in the file are removed. */
   isPruning?: boolean
-  /** Whether to ignore the revision of the file: the file overwrites later changes by others. */
+  /** Whether the file overwrites later changes by others, as a file without a revision does. */
   isOverwriting?: boolean
 }
 
@@ -43,14 +43,12 @@ const maxConflicts = 10
 
 /** Reads the plans of a catalog file. @throws UserError with one line for each defect. */
 export function readCatalog(input: CatalogInput): CatalogFile {
-  const result = input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
-  if (result.kind === 'invalid') throw makeDefectError(result.defects)
-  return result
+  return input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
 }
 
 /**
- * Reads the rows of a file of partial updates. The result lists the defects that need no catalog to be found.
- * @throws UserError for JSON.
+ * Reads a file with some fields of some plans. The result lists the defects that can be found without the catalog.
+ * @throws UserError for JSON, and for a file without a sheet of plans.
  */
 export function readUpdate(input: CatalogInput): CatalogUpdate {
   if (input.kind === 'spreadsheet') return parseUpdateSheets(input.spreadsheet)
@@ -92,22 +90,28 @@ export async function prepareUpdate(
 
 type Plans = readonly CatalogPlan[]
 
-/** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
+/**
+ * Merges a file with the catalog.
+ * @param decide gets the catalog at the file's revision, or undefined for a file that overwrites later changes, and the catalog now.
+ *   Returns the plans of the file, and the plans that they were edited from.
+ */
 async function prepareMerge(
   { db }: Store,
   { origin, sheet, notes = [] }: Omit<CatalogFile, 'plans'>,
   { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
-  const { origin: now, plans: before } = await selectCatalog(db)
+  const { origin: now, plans: stored } = await selectCatalog(db)
   const recorded = origin && !isOverwriting ? await selectBase(db, origin, now) : undefined
-  // Filled for the merge, because the file is; compared below as they are stored, so that an import adds a new field.
-  const current = before.map((plan) => fillOlderPlan(plan))
+  // The plans of a file have every field of the schema. Plans that were stored before a field was added get it for the merge only.
+  const current = stored.map((plan) => fillOlderPlan(plan))
   const { base, plans } = decide(
     recorded?.map((plan) => fillOlderPlan(plan)),
     current,
   )
-  const file = keepUnknownFields(plans, before)
+  const storedById = new Map(stored.map((plan) => [plan.id, plan]))
+  // Keeps fields of the catalog that this copy of the code doesn't know.
+  const file = plans.map((plan) => Object.assign({}, storedById.get(plan.id), plan))
   const merged = mergeCatalog({ base, file, current, isPruning })
   const contested = merged.filter((change) => change.conflicts.length > 0)
   if (contested.length > 0) {
@@ -116,57 +120,49 @@ async function prepareMerge(
     throw makeConflictError(conflicts, await findLaterChanges(db, conflicts, planIds, origin?.revision))
   }
   const put = merged.flatMap(({ after }) => after ?? [])
-  const mismatches = findIdentityMismatches(put, before)
+  const mismatches = findIdentityMismatches(put, stored)
   if (mismatches.length > 0) throw makeDefectError(mismatches)
 
-  const changes = listChanged(merged, before)
+  // Compared as they are stored, so that the import of an export adds a new field.
+  const changes = merged
+    .map(({ planId, after }) => ({ planId, before: storedById.get(planId) ?? null, after }))
+    .filter(({ before, after }) => !isSameJson(before, after))
+    .toSorted((a, b) => a.planId - b.planId)
+  const changedIds = new Set(changes.map(({ planId }) => planId))
+  const others = stored.filter(({ id }) => !changedIds.has(id))
+  const takenBack = recorded ? [] : await findTakenBack(db, changes)
   return {
     baseRevision: now.revision,
     changes,
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
     sheet,
-    warnings: recorded ? [] : (await findTakenBack(db, changes)).map((warning) => `${warning} ${keepThem}`),
-    notes: [...notes, ...findForgottenMonths(changes, excludePlans(before, changes))],
+    warnings: takenBack.map(
+      (warning) => `${warning} To keep these values, export the catalog now, and edit the new file.`,
+    ),
+    notes: [...notes, ...findForgottenMonths(changes, others)],
   }
 }
 
-const keepThem = 'To keep these values, export the catalog now, and edit the new file.'
-
-/** Keeps fields of the catalog that this copy of the code doesn't know. */
-function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
-  const known = new Map(catalog.map((plan) => [plan.id, plan]))
-  return plans.map((plan) => ({ ...known.get(plan.id), ...plan }))
-}
-
-function makeConflictError(conflicts: readonly MergeConflict[], later: readonly LaterChange[]): UserError {
+function makeConflictError(conflicts: readonly FieldConflict[], later: readonly LaterChange[]): UserError {
   const others = conflicts.length - maxConflicts
+  const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.partner !== undefined)
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),
     ...later.slice(0, maxConflicts).map(({ sentence }) => sentence),
-    ...(conflicts.some(({ unchangedIn }) => unchangedIn)
-      ? ['A return and its performanceDate count as one field.']
+    ...(isOfReturn
+      ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']
       : []),
     'To keep the catalog’s value, write it into the file. --overwrite takes the whole file, and overwrites later changes by others.',
   ])
 }
 
-function excludePlans(catalog: Plans, changes: readonly PlanChange[]): CatalogPlan[] {
-  const concerned = new Set(changes.map(({ planId }) => planId))
-  return catalog.filter(({ id }) => !concerned.has(id))
-}
-
-/** Lists the changes that differ from the catalog as it is stored, in ascending ID. */
-function listChanged(merged: readonly MergedChange[], catalog: Plans): PlanChange[] {
-  const known = new Map(catalog.map((plan) => [plan.id, plan]))
-  return merged
-    .map(({ planId, after }) => ({ planId, before: known.get(planId) ?? null, after }))
-    .filter(({ before, after }) => !isSameJson(before, after))
-    .toSorted((a, b) => a.planId - b.planId)
-}
-
-/** @throws UserError when the record does not know the revision of the file. */
+/**
+ * Selects the catalog that a file was exported from.
+ * @param now the origin of the current catalog.
+ * @throws UserError when the record does not know the revision of the file.
+ */
 async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
   const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
   if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)

@@ -1,17 +1,17 @@
-// Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
+// Patches: changes of some fields of a plan, from the row of a spreadsheet or from a command line. Pure.
 import { isJsonObject } from '../../../json.ts'
 import { listShared } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
-import { findUnknownName, type Defect, type Place } from '../file-formats/defect.ts'
+import { makeUnknownName, type Defect, type Place } from '../file-formats/defect.ts'
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
 import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
-import { findPlanTable, readFields, type Spreadsheet } from '../file-formats/plan-table.ts'
+import { readFields, readPlanTable, type Spreadsheet } from '../file-formats/plan-table.ts'
 
 export interface FieldPatch {
-  /** Such as `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */
+  /** By field: the new value, or the members of an object that change, such as `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */
   fields: Readonly<Record<string, unknown>>
   place: Place
 }
@@ -26,10 +26,9 @@ export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
   defects: Defect[]
 }
 
-/** Reads the rows of a spreadsheet. Empty cells change nothing. */
+/** Reads a patch from each row. Empty cells change nothing. @throws UserError when the spreadsheet has no sheet of plans. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
-  const table = findPlanTable(spreadsheet)
-  if (!('rows' in table)) return { patches: [], ...table }
+  const table = readPlanTable(spreadsheet)
   const defects = [...table.defects]
   const patches = new Map<string, PlanPatch>()
   for (const row of table.rows) {
@@ -49,9 +48,9 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   return { patches: [...patches.values()], defects, origin, sheet, notes }
 }
 
-/** Reads `name=value` words of a command line. */
+/** Reads `name=value` words of a command line, such as `minTopUpAmounts.KES=500`. */
 export function parseAssignments(assignments: readonly string[]): FieldPatch & { defects: Defect[] } {
-  const command: Place = { kind: 'command' }
+  const command: Place = { kind: 'command', owner: '' }
   const defects: Defect[] = []
   const fields: Record<string, unknown> = {}
   const seen = new Set<string>()
@@ -66,7 +65,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     const column = findColumn(name)
     if (column === undefined) {
       const names = listColumns([]).map((known) => known.name)
-      defects.push(findUnknownName(command, 'field', name, names))
+      defects.push(makeUnknownName(command, 'field', name, names))
     } else if ('expected' in column) {
       defects.push({ place: command, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
@@ -83,17 +82,18 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
   return { fields, place: command, defects }
 }
 
+/** By field and ID: the objects that plans share, such as categories. */
 type SharedObjects = ReadonlyMap<string, object>
 
 const keyOf = (field: string, id: unknown) => `${field} ${String(id)}`
 
-/** Indexes the objects that plans share. */
 export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
   return new Map(plans.flatMap((plan) => listShared(plan).map(({ field, id, value }) => [keyOf(field, id), value])))
 }
 
 /**
- * Applies a patch to the plan that it names, and checks the result.
+ * Applies a patch to a plan, and checks the result.
+ * @param shared the objects that the patch may refer to by their IDs.
  * @returns the plan, the same object when nothing changes, or all defects.
  */
 export function applyPatch(
@@ -105,13 +105,14 @@ export function applyPatch(
   for (const [name, value] of Object.entries(fields)) {
     patched[name] = patchField(name, Reflect.get(known, name), value, shared)
   }
-  // The note decides, unless the patch says otherwise.
+  // A patch of the note alone closes or opens the plan.
   if (patched['isInvestable'] === known.isInvestable) patched['isInvestable'] = patched['nonInvestableNote'] === null
   if (isSameJson(known, patched)) return { plan: known }
   const { data, error } = catalogPlanSchema.safeParse(patched)
   return data ? { plan: data } : { defects: listDefects(error, patched, place) }
 }
 
+/** @param value a new value; of an object or of amounts, the members that change. */
 function patchField(name: string, known: unknown, value: unknown, shared: SharedObjects): unknown {
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(value) || shape === undefined || 'kind' in shape) return value
@@ -123,7 +124,10 @@ function readObject(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {}
 }
 
-/** When the patch gives another ID: takes the known object with that ID, then applies the other members of the patch. */
+/**
+ * Patches an object such as a category. With the ID of another known object, takes that object, then the members that the patch changes. With
+ * an unknown ID, takes only what the patch gives.
+ */
 function patchObject(
   field: string,
   known: unknown,
@@ -140,8 +144,9 @@ function patchObject(
 }
 
 /**
- * Applies patches to the plans that they name.
- * @returns the plans that patches name, and the defects of the file: with any, the plans are not complete.
+ * Applies the patches of a file to the plans that they name.
+ * @param known the plans of the catalog.
+ * @returns the patched plans, and all defects of the file: when there is one, the plans are not complete.
  */
 export function applyPatches(
   { patches, defects: found }: Pick<CatalogUpdate, 'patches' | 'defects'>,

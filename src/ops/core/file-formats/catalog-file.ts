@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createFit, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
-import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
+import { makeDefectError, makeUnknownName, wholeFile, type Defect, type Place } from './defect.ts'
 import { findWrongNames, unsafeName, type Path } from './json-scan.ts'
 import { describeValue, UnusableCell } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
@@ -11,15 +11,13 @@ import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from '../../.
 
 export interface CatalogFile {
   plans: CatalogPlan[]
-  /** Where it was exported from; undefined when it was not. */
+  /** The catalog and revision that the file was exported from; undefined for a file that was written by hand. */
   origin?: CatalogOrigin | undefined
   /** The sheet that was read, if the file has several. */
   sheet?: string | undefined
-  /** Of a spreadsheet: what people may have overlooked. */
+  /** Sentences about a spreadsheet that people may have overlooked, such as hidden rows. */
   notes?: readonly string[] | undefined
 }
-
-export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | Invalid
 
 const catalogId = '16 hexadecimal digits in lower case'
 
@@ -39,60 +37,70 @@ export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOri
   return `${JSON.stringify({ ...origin, plans }, null, 2)}\n`
 }
 
-/** Finds all defects of a file at once. */
-export function parseCatalog(json: string): CatalogResult {
-  const { value, defects } = readJson(json)
-  const places = new Map<CatalogPlan, Place>()
-  if (value === undefined) return { kind: 'invalid', defects }
+/** @throws UserError with a line for each defect of the file and of its plans. */
+export function parseCatalog(json: string): CatalogFile {
+  const { value, wrongNames } = readJson(json)
+  const defects = wrongNames.map((path) => describeWrongName(value, path))
   const { data, error } = fileSchema.safeParse(value)
-  if (error) defects.push(...listDefects(error, value, { kind: 'file' }, Object.keys(fileSchema.shape)))
+  if (error) defects.push(...listDefects(error, value, wholeFile, Object.keys(fileSchema.shape)))
+  const places = new Map<CatalogPlan, Place>()
   const listed = readPath(value, 'plans')
-  const plans: unknown[] = Array.isArray(listed) ? listed : []
-  for (const [index, candidate] of plans.entries()) {
+  const candidates: unknown[] = Array.isArray(listed) ? listed : []
+  for (const [index, candidate] of candidates.entries()) {
     const plan = catalogPlanSchema.safeParse(candidate)
-    if (plan.data) places.set(plan.data, { kind: 'plan', identifier: plan.data.identifier, number: index + 1 })
     if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
+    else {
+      const { owner } = locateByIdentifier(plan.data.identifier)
+      places.set(plan.data, { kind: 'plan', owner: `${owner} (number ${index + 1})` })
+    }
   }
-  defects.push(...findContradictions([...places.keys()], places))
+  defects.push(...findContradictions(places))
   if (data && (data.catalog === undefined) !== (data.revision === undefined)) {
-    defects.push({ place: { kind: 'file' }, expected: 'both catalog and revision, or neither', found: 'one of them' })
+    defects.push({ place: wholeFile, expected: 'both catalog and revision, or neither', found: 'one of them' })
   }
-  if (defects.length > 0) return { kind: 'invalid', defects }
+  if (defects.length > 0) throw makeDefectError(defects)
   const { catalog, revision } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
-  return { kind: 'catalog', plans: [...places.keys()], origin }
+  return { plans: [...places.keys()], origin }
 }
 
-function readJson(text: string): { value?: unknown; defects: Defect[] } {
+/** @throws UserError when the text is not JSON. */
+function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   try {
-    const value: unknown = JSON.parse(text)
-    return { value, defects: findWrongNames(text).map((path) => describeName(value, path)) }
+    return { value: JSON.parse(text), wrongNames: findWrongNames(text) }
   } catch (error) {
     const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, ' ') : 'unreadable'
-    return { defects: [{ place: { kind: 'file' }, expected: 'JSON', found: `an error: ${reason}` }] }
+    throw makeDefectError([{ place: wholeFile, expected: 'JSON', found: `an error: ${reason}` }])
   }
 }
 
-function describeName(value: unknown, path: Path): Defect {
+function describeWrongName(file: unknown, path: Path): Defect {
   const [start, index, ...inPlan] = path
   const isInPlan = start === 'plans' && typeof index === 'number'
-  const place: Place = isInPlan ? locatePlan(readPath(value, start, index), index) : { kind: 'file' }
+  const place = isInPlan ? locatePlan(readPath(file, start, index), index) : wholeFile
   const names = isInPlan ? inPlan : path
-  const name = names.at(-1)
-  if (name !== unsafeName)
-    return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
-  return findUnknownName({ ...place, field: names.slice(0, -1).join('.') || undefined }, 'field', name, [])
+  if (names.at(-1) === unsafeName) {
+    const field = names.slice(0, -1).join('.') || undefined
+    return makeUnknownName({ ...place, field }, 'field', unsafeName, [])
+  }
+  return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
 }
 
-/** @param index from 0. */
+/** @param index of the plan in the file, from 0: its place when it has no identifier. */
 function locatePlan(plan: unknown, index: number): Place {
   const identifier = readPath(plan, 'identifier')
-  return { kind: 'plan', ...(typeof identifier === 'string' ? { identifier } : { number: index + 1 }) }
+  if (typeof identifier === 'string') return locateByIdentifier(identifier)
+  return { kind: 'plan', owner: `plan number ${index + 1}` }
+}
+
+function locateByIdentifier(identifier: string): Place {
+  return { kind: 'plan', owner: `plan ${describeValue(identifier)}` }
 }
 
 /**
- * Lists the defects that the schema finds.
- * @param names the known fields.
+ * Lists the defects that a zod schema finds.
+ * @param value what the schema checked.
+ * @param names the known fields, for a suggestion.
  */
 export function listDefects(
   { issues }: z.ZodError,
@@ -103,13 +111,13 @@ export function listDefects(
   return issues.flatMap((issue): Defect[] => {
     // For an invalid key, zod's path ends with the key.
     const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path
-    // A list is one value: it is in one cell.
+    // Without the positions in a list, which is one value: it has one cell.
     const field = path.filter((part) => typeof part === 'string').join('.')
     const there: Place = field === '' ? place : { ...place, field }
     if (issue.code === 'unrecognized_keys') {
       const shape = planFields.find(({ name }) => name === path[0])?.shape
       const candidates = shape && 'members' in shape ? [...shape.members.keys()] : names
-      return issue.keys.map((key) => findUnknownName(there, 'field', key, candidates))
+      return issue.keys.map((key) => makeUnknownName(there, 'field', key, candidates))
     }
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
     const way = found instanceof UnusableCell ? found.way : { fix: explainValue(there, found) }
@@ -117,7 +125,7 @@ export function listDefects(
   })
 }
 
-/** A text with digits is often a number with a decimal comma, a percent sign, or a minus of another kind. */
+/** Says how to write a date or a number: a text with digits is often a number with a decimal comma, a percent sign, or another minus. */
 function explainValue({ kind, field = '' }: Place, found: unknown): string | undefined {
   const column = findColumn(field)
   const columnKind = column !== undefined && 'kind' in column ? column.kind : undefined
@@ -134,54 +142,43 @@ function explainValue({ kind, field = '' }: Place, found: unknown): string | und
   return kind === 'row' ? 'Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.' : undefined
 }
 
-type Plans = readonly CatalogPlan[]
-type Places = ReadonlyMap<CatalogPlan, Place>
-
 /**
- * Finds plans that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
- * ID, such as a category. Names the later plan.
+ * Finds plans of a file that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
+ * ID, such as a category. Each defect is at the later plan.
+ * @param places of the plans, in the order of the file.
  */
-export function findContradictions(plans: Plans, places: Places = new Map()): Defect[] {
+export function findContradictions(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const fit = createFit<CatalogPlan>()
-  for (const plan of plans) fit.add({ base: null, own: plan, current: null })
+  for (const plan of places.keys()) fit.add({ base: null, own: plan, current: null })
   const misfit = fit.findMisfit()
   const contradictions = misfit && 'contradictions' in misfit ? misfit.contradictions : []
   const shared = contradictions.filter(({ value }) => isJsonObject(value))
-  const byName = new Map(plans.map((plan) => [plan.identifier, plan]))
-  const find = (identifier: string) => {
-    const plan = byName.get(identifier)
-    return plan ? placeOf(plan, places) : undefined
-  }
-  return [...findDuplicates(plans, places), ...listDisagreements(shared, find)]
+  const placesByName = new Map([...places].map(([{ identifier }, place]) => [identifier, place]))
+  return [...findDuplicates(places), ...listDisagreements(shared, placesByName)]
 }
 
-function placeOf(plan: CatalogPlan, places: Places): Place {
-  return places.get(plan) ?? { kind: 'plan', identifier: plan.identifier }
-}
-
-function findDuplicates(plans: Plans, places: Places): Defect[] {
-  const owners = new Map<string | number, CatalogPlan>()
-  return plans.flatMap((plan) =>
+function findDuplicates(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
+  const owners = new Map<string | number, Place>()
+  return [...places].flatMap(([plan, place]) =>
     (['id', 'identifier'] as const).flatMap((field): Defect[] => {
-      const owner = owners.get(plan[field])
-      owners.set(plan[field], owner ?? plan)
-      const place = { ...placeOf(plan, places), field }
+      const alsoAt = owners.get(plan[field])
+      owners.set(plan[field], alsoAt ?? place)
       const found = describeValue(plan[field])
-      return owner ? [{ place, expected: noOther(field), found, alsoAt: placeOf(owner, places) }] : []
+      return alsoAt ? [{ place: { ...place, field }, expected: noOther(field), found, alsoAt }] : []
     }),
   )
 }
 
-/** @param findPlace of a plan, by its identifier. */
+/** @param places of plans in a file, by identifier. Without a place, a defect is at the plan itself. */
 export function listDisagreements(
   contradictions: readonly Contradiction[],
-  findPlace: (identifier: string) => Place | undefined = () => undefined,
+  places: ReadonlyMap<string, Place> = new Map(),
 ): Defect[] {
   return contradictions.flatMap((contradiction): Defect[] => {
     const { field, id, plan, value, otherPlan, otherValue } = contradiction
-    const place: Place = findPlace(plan) ?? { kind: 'plan', identifier: plan }
+    const place = places.get(plan) ?? locateByIdentifier(plan)
     if (!isJsonObject(value)) {
-      const alsoAt: Place = { kind: 'plan', identifier: otherPlan }
+      const alsoAt = locateByIdentifier(otherPlan)
       return [{ place: { ...place, field }, expected: noOther(field), found: describeValue(id), alsoAt }]
     }
     return listDifferingMembers(contradiction).map((path) => {
@@ -198,22 +195,28 @@ export function listDisagreements(
 
 const noOther = (field: string) => `an ${field} that no other plan has`
 
-/** The upper half of the IDs: the demo catalog has the highest one, above which no plan can have an ID. */
+/** The upper half of the possible IDs. The demo catalog has the highest possible ID, so it does not count for the next free one. */
 const upperIds = 2 ** 52
 
 /** Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both. */
-export function findIdentityMismatches(plans: Plans, catalog: Plans): Defect[] {
+export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: readonly CatalogPlan[]): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
-  let freeId = [...catalog, ...plans].reduce((highest, { id }) => (id < upperIds ? Math.max(highest, id) : highest), 0)
-  return plans.flatMap((plan): Defect[] => {
-    const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
-    if (id === plan.id && owner === plan.identifier) return []
-    const place: Place = { kind: 'plan', identifier: plan.identifier, field: 'id' }
-    const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
-    if (id !== plan.id) return [{ place, expected: `${id}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
-    freeId += 1
-    const fix = `The id ${freeId} is free.`
-    return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
+  let highestId = [...catalog, ...plans].reduce(
+    (highest, { id }) => (id < upperIds ? Math.max(highest, id) : highest),
+    0,
+  )
+  return plans.flatMap(({ id, identifier }): Defect[] => {
+    const place: Place = { ...locateByIdentifier(identifier), field: 'id' }
+    const owner = identifiers.get(id) ?? identifier
+    const found = `${id}${owner === identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
+    const known = ids.get(identifier) ?? id
+    if (known !== id) {
+      return [{ place, expected: `${known}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
+    }
+    if (owner === identifier) return []
+    highestId += 1
+    const expected = 'an id that no other plan of the catalog has'
+    return [{ place, expected, found, fix: `The id ${highestId} is free.` }]
   })
 }

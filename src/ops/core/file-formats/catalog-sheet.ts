@@ -1,18 +1,18 @@
 // A catalog as a spreadsheet: one row for each plan. Pure.
 import { nameSome } from '../../../abbreviate.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
-import { findContradictions, listDefects, type CatalogFile, type CatalogResult } from './catalog-file.ts'
-import type { Place } from './defect.ts'
+import { findContradictions, listDefects, type CatalogFile } from './catalog-file.ts'
+import { makeDefectError, type Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
 import { encodeCell, type CellFormat } from './plan-cells.ts'
 import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
-  findPlanTable,
   formatCatalogOrigin,
   plansSheetName,
   readFields,
   originColumn,
+  readPlanTable,
   type PlanRow,
   type PlanTable,
   type Sheet,
@@ -20,7 +20,7 @@ import {
 } from './plan-table.ts'
 
 /**
- * Without plans, one row says where the export comes from.
+ * Formats a row for each plan below the names of the columns. Without plans, one row has only the origin.
  * @param isWanted whether the sheet has a column.
  */
 export function formatCatalogSheet(
@@ -29,21 +29,19 @@ export function formatCatalogSheet(
   isWanted: (column: string) => boolean = () => true,
 ): Sheet {
   const columns = listColumns(plans).filter(({ name }) => isWanted(name))
-  const sourceCells = origin ? [formatCatalogOrigin(origin)] : []
+  const originCells = origin ? [formatCatalogOrigin(origin)] : []
   const rows = plans.map((plan) => [
     ...columns.map((column) => encodeCell(column.kind, readPath(plan, ...column.name.split('.')), format)),
-    ...sourceCells,
+    ...originCells,
   ])
-  if (rows.length === 0) rows.push([...columns.map(() => null), ...sourceCells])
+  if (rows.length === 0) rows.push([...columns.map(() => null), ...originCells])
   const header = [...columns.map(({ name }) => name), ...(origin ? [originColumn] : [])]
   return { name: plansSheetName, rows: [header, ...rows] }
 }
 
-/** Finds all defects at once, like `parseCatalog`. */
-export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
-  const places = new Map<CatalogPlan, Place>()
-  const table = findPlanTable(spreadsheet)
-  if (!('rows' in table)) return { kind: 'invalid', ...table }
+/** @throws UserError with a line for each defect, as `parseCatalog` does. */
+export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
+  const table = readPlanTable(spreadsheet)
   const { columns, rows, headerPlace, origin, sheet, notes } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
@@ -53,26 +51,26 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
     const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
+  const places = new Map<CatalogPlan, Place>()
   for (const row of rows) {
     const fields = readPlanRow(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
     if (data) places.set(data, row.place)
-    if (error)
-      defects.push(...listDefects(error, fields, row.place).filter(({ place: { field = '' } }) => present.has(field)))
+    // A missing column is one defect, not one of each row.
+    else defects.push(...listDefects(error, fields, row.place).filter(({ place }) => present.has(place.field ?? '')))
   }
-  const plans = [...places.keys()]
-  defects.push(...findContradictions(plans, places))
-  if (defects.length > 0) return { kind: 'invalid', defects }
-  return { kind: 'catalog', plans, origin, sheet, notes }
+  defects.push(...findContradictions(places))
+  if (defects.length > 0) throw makeDefectError(defects)
+  return { plans: [...places.keys()], origin, sheet, notes }
 }
 
-/** Whether files of older plans lack the column. */
+/** Whether a file may lack the column: its field was added later, with a value for plans that lack it. */
 function isOptional({ field, member = '' }: PlanColumn): boolean {
   const { [field]: members = {} } = fillOlderPlan({ [field]: {} })
   return field in fillOlderPlan({}) || member in members
 }
 
-/** An object whose cells are all empty is null. A field without a column gets its value for older plans. */
+/** Reads all fields of a plan. An object whose cells are all empty is null, and amounts have only the currencies with a cell. */
 function readPlanRow(table: PlanTable, row: PlanRow): Record<string, unknown> {
   const plan = readFields(table, row, false)
   for (const { name, shape } of planFields) {

@@ -1,48 +1,43 @@
-// What JSON.parse does not say about a text. Pure.
-import { parseJson } from '../../../json.ts'
+// Finds names in a JSON text that JSON.parse accepts, but that make a file ambiguous. Pure.
 
+/** The names of objects and the positions in arrays that lead to a value, from the outermost. */
 export type Path = readonly (string | number)[]
 
-/** The schema ignores it in amounts. */
+/** A name that no object may have: zod leaves it out of amounts without an error. */
 export const unsafeName = '__proto__'
 
-/** No file of plans has more. JSON.stringify and others fail at some thousands. */
+/** A file of plans has fewer. JSON.stringify fails at some thousands. */
 const maxLevels = 100
 
+/** A string, or a character that opens, closes or continues an object or array. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],]/g
+
 /**
- * Finds repeated names, of which JSON.parse keeps the last, and unsafe names. @param json valid JSON. @returns their paths.
- * @throws RangeError for too many levels
+ * Finds names that an object has twice, of which JSON.parse keeps the last, and `__proto__`.
+ * @param json valid JSON.
+ * @returns the path of each.
+ * @throws RangeError for too many levels.
  */
 export function findWrongNames(json: string): Path[] {
-  const names: Path[] = []
-  /** For each level: the names of an object, and where in the array or object the scan is. */
-  const levels: { known: Set<string> | undefined; at: string | number }[] = []
-  let level: (typeof levels)[number] | undefined
-  let isName = false
-  for (let index = 0; index < json.length; index++) {
-    const character = json[index]
-    if (character === '"') {
-      const start = index++
-      while (json[index] !== '"') index += json[index] === '\\' ? 2 : 1
-      if (!isName || !level?.known) continue
-      const text = json.slice(start, index + 1)
-      const name = text.includes('\\') ? String(parseJson(text)) : text.slice(1, -1)
-      level.at = name
-      if (level.known.has(name) || name === unsafeName) names.push(levels.map(({ at }) => at))
-      level.known.add(name)
-    } else if (character === ':') isName = false
-    else if (character === ',') {
-      isName = true
-      if (typeof level?.at === 'number') level.at++
-    } else if (character === '}' || character === ']') {
-      levels.pop()
-      level = levels.at(-1)
-    } else if (character === '{' || character === '[') {
-      isName = character === '{'
-      level = isName ? { known: new Set(), at: '' } : { known: undefined, at: 0 }
-      levels.push(level)
+  const wrong: Path[] = []
+  /** The objects and arrays around the current token. `at` is the current name or position, `names` has all names of an object so far. */
+  const levels: { names?: Set<string>; at: string | number }[] = []
+  let previous = ''
+  for (const [text] of json.matchAll(token)) {
+    const level = levels.at(-1)
+    if (text === '{' || text === '[') {
+      levels.push(text === '{' ? { names: new Set(), at: '' } : { at: 0 })
       if (levels.length > maxLevels) throw new RangeError(`more than ${maxLevels} levels of objects and arrays`)
+    } else if (text === '}' || text === ']') levels.pop()
+    else if (text === ',') {
+      if (typeof level?.at === 'number') level.at++
+    } else if (level?.names && (previous === '{' || previous === ',')) {
+      const name = text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1)
+      level.at = name
+      if (level.names.has(name) || name === unsafeName) wrong.push(levels.map(({ at }) => at))
+      level.names.add(name)
     }
+    previous = text
   }
-  return names
+  return wrong
 }

@@ -2,7 +2,7 @@
 import { describeStart } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { CatalogFile } from './catalog-file.ts'
-import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
+import { makeDefectError, makeUnknownName, wholeFile, type Defect, type Place } from './defect.ts'
 import {
   decodeCell,
   describeValue,
@@ -16,11 +16,11 @@ import { findColumn, listColumns, planFields, type PlanColumn } from './plan-col
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 
 export interface Sheet {
-  /** undefined when the format has no names, as CSV. */
+  /** undefined for a format without names, which is CSV. */
   name: string | undefined
   rows: readonly (readonly Cell[])[]
   isHidden?: boolean
-  /** From 0. */
+  /** The positions of hidden rows, from 0. */
   hiddenRows?: ReadonlySet<number>
   hiddenColumns?: ReadonlySet<number>
 }
@@ -31,7 +31,9 @@ export interface Spreadsheet {
 }
 
 export interface PlanRow {
-  place: RowPlace
+  place: Place
+  /** The position in the sheet, from 0. */
+  index: number
   cells: readonly Cell[]
 }
 
@@ -47,107 +49,117 @@ export interface PlanTable extends Omit<CatalogFile, 'plans'> {
 /** The name of the sheet in an export. */
 export const plansSheetName = 'Plans'
 
-/** The column that says where the plans were exported from. Every row has it, so that rows can be sorted and deleted. */
+/** The column with the catalog and revision of an export. Every row has it, so that people can sort and delete rows. */
 export const originColumn = 'exportedFrom'
 
 export function formatCatalogOrigin({ catalog, revision }: CatalogOrigin): string {
   return `catalog ${catalog}, revision ${revision}`
 }
 
-/** @returns undefined when the text is not one that `formatCatalogOrigin` writes. */
+/** @returns undefined for a text that `formatCatalogOrigin` does not write. */
 function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
   const [, catalog, revision] = /^catalog ([0-9a-f]{16}), revision ([0-9]{1,15})$/.exec(text) ?? []
   return catalog === undefined ? undefined : { catalog, revision: Number(revision) }
 }
 
-/** @returns the table, or why there is none. Nobody sees a hidden sheet, so it counts only when no visible one has plans. */
-export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { defects: Defect[] } {
-  const found = sheets.flatMap((sheet) => {
-    const headerIndex = sheet.rows.findIndex((row) => row.some(isIdentifierColumn))
-    return headerIndex === -1 ? [] : [{ sheet, headerIndex }]
-  })
-  const filled = found.filter(({ sheet, headerIndex }) =>
-    sheet.rows.some((row, index) => index > headerIndex && !row.every(isEmptyCell)),
-  )
-  const counting = filled.length > 0 ? filled : found
-  const visible = counting.filter(({ sheet }) => !sheet.isHidden)
-  const [chosen, ...others] = visible.length > 0 ? visible : counting
-  const place: Place = { kind: 'file' }
-  if (chosen === undefined) {
-    const expected = 'a row with the names of the columns, one of them identifier'
-    const first = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
-    const shown = first && `The first row is ${escapeLetters(abbreviate(first.map(showCell)))}. `
-    const fix = `${shown ?? ''}For a file to fill: ${describeStart('catalog export --for figures --output figures.xlsx')}`
-    return { defects: [{ place, expected, found: 'none', fix }] }
-  }
-  const { sheet, headerIndex } = chosen
+/**
+ * Finds the sheet with plans, and reads it. A hidden sheet, which nobody sees, counts only when no visible sheet has plans.
+ * @returns also the defects of its header and rows.
+ * @throws UserError when no sheet has a column `identifier`, or several sheets have plans.
+ */
+export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
+  const candidates = listPlanSheets(sheets)
+  const visible = candidates.filter(({ isHidden }) => !isHidden)
+  const [sheet, ...others] = visible.length > 0 ? visible : candidates
+  if (sheet === undefined) throw makeDefectError([describeMissingHeader(sheets)])
   if (others.length > 0) {
-    const names = [chosen, ...others].map((other) => abbreviate(other.sheet.name)).join(' and ')
+    const names = [sheet, ...others].map(({ name }) => abbreviate(name)).join(' and ')
     const fix = sheet.isHidden ? 'Unhide the sheet that counts.' : 'Hide or delete the other sheets.'
-    const kind = sheet.isHidden ? 'the hidden sheets' : 'the sheets'
-    return { defects: [{ place, expected: 'plans in one sheet', found: `plans in ${kind} ${names}`, fix }] }
+    const found = `plans in ${sheet.isHidden ? 'the hidden sheets' : 'the sheets'} ${names}`
+    throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
-  const table = readTable(sheet, headerIndex, format)
-  // Named in another way, as the defects say.
-  if (!table.columns.some(({ name }) => name === 'identifier')) return { defects: [...table.defects] }
-  const unread = sheet.isHidden ? [] : counting.filter((other) => other.sheet.isHidden)
-  const names = nameSome(unread.map((other) => abbreviate(other.sheet.name)))
-  const notes = [...(table.notes ?? []), ...(names === '' ? [] : [`Plans of hidden sheets were not read: ${names}.`])]
-  return sheets.length === 1 ? table : { ...table, notes, sheet: sheet.name }
+  const table = readTable(sheet, format)
+  // The column exists, but in capitals: the defects suggest its name.
+  if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
+  if (sheets.length === 1) return table
+  const unread = sheet.isHidden ? [] : candidates.filter(({ isHidden }) => isHidden)
+  const names = nameSome(unread.map(({ name }) => abbreviate(name)))
+  const unreadNote = unread.length === 0 ? [] : [`Plans of hidden sheets were not read: ${names}.`]
+  return { ...table, notes: [...(table.notes ?? []), ...unreadNote], sheet: sheet.name }
 }
 
-function isIdentifierColumn(cell: Cell): boolean {
-  return readTitle(cell).toLowerCase() === 'identifier'
+/** Lists the sheets with plans below the names of columns; when there are none, the sheets with only these names. */
+function listPlanSheets(sheets: readonly Sheet[]): Sheet[] {
+  const templates = sheets.filter((sheet) => findHeaderIndex(sheet) !== -1)
+  const filled = templates.filter((sheet) =>
+    sheet.rows.slice(findHeaderIndex(sheet) + 1).some((row) => !row.every(isEmptyCell)),
+  )
+  return filled.length > 0 ? filled : templates
 }
 
-/** The name of a column. It may have been copied with invisible characters, which none has. */
+/** @returns the position of the row with the names of the columns; -1 when there is none. */
+function findHeaderIndex({ rows }: Sheet): number {
+  return rows.findIndex((row) => row.some((cell) => readTitle(cell).toLowerCase() === 'identifier'))
+}
+
+function describeMissingHeader(sheets: readonly Sheet[]): Defect {
+  const first = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
+  const shown = first && `The first row is ${escapeLetters(abbreviate(first.map(showCell)))}. `
+  return {
+    place: wholeFile,
+    expected: 'a row with the names of the columns, one of them identifier',
+    found: 'none',
+    fix: `${shown ?? ''}For a file to fill: ${describeStart('catalog export --for figures --output figures.xlsx')}`,
+  }
+}
+
+/** Reads the name of a column, without invisible characters that were copied with it. */
 function readTitle(cell: Cell | undefined): string {
   return showCell(cell)
     .replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}]/gu, '')
     .trim()
 }
 
-/** Escapes letters, because some only look like those of a column's name. */
+/** Escapes all but ASCII, such as a Cyrillic letter that looks like a Latin one in the name of a column. */
 function escapeLetters(text: string): string {
   return text.replaceAll(/[^ -~…]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-function readTable(sheet: Sheet, headerIndex: number, format: CellFormat): PlanTable {
+function readTable(sheet: Sheet, format: CellFormat): PlanTable {
+  const headerIndex = findHeaderIndex(sheet)
   const { columns, originIndex, ignored, defects: headerDefects } = readHeader(sheet, headerIndex)
-  const body = listBody(sheet, headerIndex)
-  const sources = listSources(body, originIndex)
+  const body = sheet.rows
+    .map((cells, index): PlanRow => ({ place: locateRow(sheet, index), index, cells }))
+    .slice(headerIndex + 1)
+  const origins = listOrigins(body, originIndex)
   const filled = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
-  // Each row of a text has all its separators.
+  // In CSV, each row has all its separators.
   const width = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
   const whole = filled.filter(({ cells }) => cells.length >= width)
-  const [source = ''] = sources.keys()
+  const [origin = ''] = origins.keys()
   return {
-    origin: parseCatalogOrigin(source),
+    origin: parseCatalogOrigin(origin),
     notes: [...describeIgnored(ignored), ...describeHidden(sheet, columns, whole)],
     columns,
     rows: whole,
     headerPlace: locateRow(sheet, headerIndex),
-    defects: [...headerDefects, ...findCutRows(filled, width), ...checkSources(sources)],
+    defects: [...headerDefects, ...findCutRows(filled, width), ...checkOrigins(origins)],
   }
 }
 
 /** @param index from 0. */
-function locateRow({ name }: Sheet, index: number): RowPlace {
-  return { kind: 'row', sheet: name, row: index + 1 }
-}
-
-function listBody(sheet: Sheet, headerIndex: number): PlanRow[] {
-  const first = headerIndex + 1
-  return sheet.rows.slice(first).map((cells, offset) => ({ place: locateRow(sheet, first + offset), cells }))
+function locateRow({ name }: Sheet, index: number): Place {
+  const sheet = name === undefined ? '' : `sheet ${abbreviate(name)}, `
+  return { kind: 'row', owner: `${sheet}row ${index + 1}` }
 }
 
 interface Header extends Pick<PlanTable, 'columns' | 'defects'> {
-  /** The position of the column that says where the plans were exported from. */
+  /** The position of the column `exportedFrom`. */
   originIndex: number | undefined
+  /** The names of columns that are no field of a plan. */
   ignored: readonly string[]
 }
 
-/** Reads the names of the columns. */
 function readHeader(sheet: Sheet, headerIndex: number): Header {
   const place = locateRow(sheet, headerIndex)
   const [names = [], ...body] = sheet.rows.slice(headerIndex)
@@ -175,10 +187,10 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
   return { columns, originIndex, ignored, defects }
 }
 
-/** @returns undefined for a name unlike any column's: the column is ignored. */
+/** @returns a defect for a name that is like a column's; undefined for any other name, whose column is ignored. */
 function findUnknownColumn(title: string, place: Place): Defect | undefined {
   const known = [...listColumns([]).map(({ name }) => name), originColumn]
-  const defect = findUnknownName(place, 'column', title, known)
+  const defect = makeUnknownName(place, 'column', title, known)
   const isPart = planFields.some(({ name }) => name === title.split('.')[0])
   return defect.fix === undefined && !isPart ? undefined : defect
 }
@@ -188,14 +200,14 @@ function describeIgnored(columns: readonly string[]): string[] {
   return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
 }
 
-/** Says what was read though nobody sees it, such as rows that a filter hides. */
+/** Notes values that were read although nobody sees them, such as rows that a filter hides. */
 function describeHidden(
   { name, isHidden = false, hiddenRows = new Set(), hiddenColumns = new Set() }: Sheet,
   columns: PlanTable['columns'],
   rows: readonly PlanRow[],
 ): string[] {
   const sheet = `sheet ${abbreviate(name)}`
-  const rowCount = rows.filter(({ place }) => hiddenRows.has(place.row - 1)).length
+  const rowCount = rows.filter(({ index }) => hiddenRows.has(index)).length
   const hidden = columns.filter(({ index }) => hiddenColumns.has(index))
   const columnCount = hidden.filter(({ index }) => rows.some(({ cells }) => !isEmptyCell(cells[index]))).length
   const counts = [...count(rowCount, 'hidden row'), ...count(columnCount, 'hidden column')]
@@ -205,24 +217,26 @@ function describeHidden(
   ]
 }
 
+/** @returns `1 hidden row`; nothing for none. */
 function count(number: number, noun: string): string[] {
   return number === 0 ? [] : [`${number} ${noun}${number === 1 ? '' : 's'}`]
 }
 
+/** Finds rows of a CSV file that end before their last column. @param width how many cells a row has. */
 function findCutRows(rows: readonly PlanRow[], width: number): Defect[] {
   const expected = `a cell for each of ${width} columns`
   const cut = rows.filter(({ cells }) => cells.length < width)
   return cut.map(({ place, cells }) => ({ place, expected, found: String(cells.length), fix: 'Was the file cut?' }))
 }
 
-/** @returns the last row of each text that says where plans were exported from. */
-function listSources(rows: readonly PlanRow[], originIndex: number | undefined): Map<string, Place> {
+/** @returns the different texts in the column `exportedFrom`, each with the place of its last row. */
+function listOrigins(rows: readonly PlanRow[], originIndex: number | undefined): Map<string, Place> {
   const filled = rows.filter(({ cells }) => originIndex !== undefined && !isEmptyCell(cells[originIndex]))
   return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex ?? 0] ?? null).trim(), place]))
 }
 
-function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
-  return [...sources].flatMap(([text, row], index): Defect[] => {
+function checkOrigins(origins: ReadonlyMap<string, Place>): Defect[] {
+  return [...origins].flatMap(([text, row], index): Defect[] => {
     const [place, found]: [Place, string] = [{ ...row, field: originColumn }, abbreviate(text)]
     if (!parseCatalogOrigin(text)) return [{ place, expected: 'the text of an export, or nothing', found }]
     const fix = 'Import each export by itself, or delete this column.'
@@ -232,7 +246,7 @@ function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
 
 /**
  * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that the row has.
- * @param isPartial leaves out empty cells; otherwise they have no value.
+ * @param isPartial whether an empty cell is left out. Otherwise it means no value: null, or an empty list.
  */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
   const fields: Record<string, unknown> = {}

@@ -1,5 +1,5 @@
 // .xlsx files, which Excel, LibreOffice and Google Sheets write.
-import { readXlsx, writeXlsx, type Cell as XlsxCell, type MergeRange, type Sheet as XlsxSheet } from 'hucre/xlsx'
+import { readXlsx, writeXlsx, type Cell as XlsxCell, type Sheet as XlsxSheet } from 'hucre/xlsx'
 import { abbreviate } from '../../../abbreviate.ts'
 import { showCell, UnusableCell, type Cell } from './plan-cells.ts'
 import type { Sheet, Spreadsheet } from './plan-table.ts'
@@ -13,7 +13,7 @@ export interface WrittenSheet extends Pick<Sheet, 'rows'> {
   name?: string | undefined
   /** Whether each column is as wide as its longest text. */
   isFitted?: boolean
-  /** How many rows below the header are red. */
+  /** How many rows are red, from the first below the header. */
   redRows?: number
 }
 
@@ -56,25 +56,27 @@ export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
 
 const mergedCell = new UnusableCell('a part of merged cells: split them')
 
-/** @param toNumber returns the number that hucre made a date of. */
+/** @param toNumber returns the number in a cell that hucre took for a date. */
 function readSheet(
   { name, rows, cells, merges = [], columns = [], rowDefs = new Map(), hidden, veryHidden }: XlsxSheet,
   toNumber: (date: Date) => number,
 ): Sheet {
-  const mergesByRow = Map.groupBy(merges, ({ startRow }) => startRow)
-  let open: MergeRange[] = []
+  const read = rows.map((row, index) =>
+    row.map((value, column) => readCell(value, cells?.get(`${index},${column}`), toNumber)),
+  )
+  for (const { startRow, startCol, endRow, endCol } of merges) {
+    for (const [offset, row] of read.slice(startRow, endRow + 1).entries()) {
+      // The first of merged cells has their value.
+      const first = offset === 0 ? startCol + 1 : startCol
+      for (let column = first; column <= Math.min(endCol, row.length - 1); column++) row[column] = mergedCell
+    }
+  }
   return {
     name,
     isHidden: hidden === true || veryHidden === true,
     hiddenRows: listHidden(rowDefs),
     hiddenColumns: listHidden(columns.entries()),
-    rows: rows.map((row, index) => {
-      open = [...open, ...(mergesByRow.get(index) ?? [])].filter(({ endRow }) => endRow >= index)
-      const covered = listCovered(open, index, row.length)
-      return row.map((value, column) =>
-        covered.has(column) ? mergedCell : readCell(value, cells?.get(`${index},${column}`), toNumber),
-      )
-    }),
+    rows: read,
   }
 }
 
@@ -82,17 +84,7 @@ function listHidden(parts: Iterable<[index: number, part: { hidden?: boolean }]>
   return new Set([...parts].flatMap(([index, { hidden }]) => (hidden ? index : [])))
 }
 
-/** Lists the columns of a row that merged cells cover. The first of merged cells has their value. */
-function listCovered(merges: readonly MergeRange[], row: number, width: number): Set<number> {
-  const covered = new Set<number>()
-  for (const { startRow, startCol, endCol } of merges) {
-    const first = row === startRow ? startCol + 1 : startCol
-    for (let column = first; column <= Math.min(endCol, width - 1); column++) covered.add(column)
-  }
-  return covered
-}
-
-/** For a formula, returns the value that the spreadsheet computed. */
+/** @param found the value that hucre read; of a formula, the computed value. @param cell its format and formula. */
 function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
   if (cell?.type === 'error') return new UnusableCell(`${showCell(found)}, the error of a formula`)
   if (cell?.formula !== undefined && found === null) {
@@ -102,7 +94,7 @@ function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date
   // hucre takes a letter of a currency, such as in [$S/-280A], for a part of a date.
   const isNumber = found instanceof Date && format !== undefined && !/[ymdhs]/i.test(format)
   const value = isNumber ? toNumber(found) : found
-  // Of a large number it makes no date, and of 60 the date of 59: 29 February 1900 is only in spreadsheets.
+  // hucre makes an invalid date of a large number, and the same date of 59 and 60: 29 February 1900 exists only in spreadsheets.
   if (isNumber && (value === 59 || Number.isNaN(value))) {
     return new UnusableCell(`a number in the format ${abbreviate(cell?.style?.numFmt)}: format it as a plain number`)
   }
@@ -114,5 +106,5 @@ function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date
   return value
 }
 
-/** The texts of a number format, its spaces as wide as a character, colors, currencies and conditions, but not [h] for hours. */
+/** Parts of a number format that do not say what the number is: texts, spaces, colors, currencies and conditions, but not [h] for hours. */
 const formatText = /"[^"]*"|[\\_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]/gis

@@ -112,11 +112,7 @@ test('where no name of a column is found, the first row is shown with escapes', 
     ['\n,\nFund~Return\n', '["Fund~Return"]'],
     ['іdentifier,name\n', String.raw`["\u0456dentifier","name"]`],
   ] as const) {
-    const input = await parseCatalogInput('-', utf8(text))
-    const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
-    expect(result).toMatchObject({
-      defects: [{ found: 'none', fix: expect.stringContaining(`The first row is ${shown}. `) }],
-    })
+    await expect(read('-', utf8(text))).rejects.toThrow(`found none. The first row is ${shown}. `)
   }
 })
 

@@ -15,65 +15,16 @@ const merge = (input: Partial<MergeInput>) => {
   }
 }
 type CatalogMerge = ReturnType<typeof merge>
-const makeMerge = (...plans: CatalogPlan[]): CatalogMerge => ({ put: plans, removedIds: [], conflicts: [] })
 
-const closed = { isInvestable: false, nonInvestableNote: 'Sold out.' }
-
-test('a file with a revision keeps what others changed since, and a field that both changed is a conflict', () => {
-  const [file, current] = [makePlan({ name: 'New' }), makePlan(closed)]
-  expect(merge({ file: [file], current: [current] })).toEqual(makeMerge(makePlan({ name: 'New', ...closed })))
-  const conflict = { identifier: 'plan-1', field: 'name', own: 'New', current: 'Theirs' }
-  expect(merge({ file: [file], current: [makePlan({ name: 'Theirs' })] }).conflicts).toEqual([conflict])
-})
+// catalog-import-merge.test.ts has examples of a merge.
 
 test('never merges fields into another plan that got the same ID', () => {
   const input = { file: [makePlan({ name: 'New' })], current: [makePlan({ identifier: 'other' })] }
   expect(merge(input).conflicts).toMatchObject([{ current: null, identifier: 'plan-1' }])
-  expect(merge({ ...input, file: [], isPruning: true })).toEqual(makeMerge())
+  expect(merge({ ...input, file: [], isPruning: true })).toEqual({ put: [], removedIds: [], conflicts: [] })
   // The import refuses a plan whose identifier changed.
   const renamed = makePlan({ identifier: 'other' })
-  expect(merge({ file: [renamed], isPruning: true })).toEqual(makeMerge(renamed))
-})
-
-describe('pruning', () => {
-  const base = [makePlan({ id: 1 }), makePlan({ id: 2 }), makePlan({ id: 3 })]
-  const file = base.slice(0, 1)
-
-  test('removes plans that are not in the file, but none that was added after the export', () => {
-    const current = [makePlan({ id: 1 }), makePlan({ id: 3 }), makePlan({ id: 4 })]
-    expect(merge({ base, file, current })).toEqual(makeMerge(...file))
-    expect(merge({ base, file, current, isPruning: true })).toEqual({ put: file, removedIds: [3], conflicts: [] })
-  })
-
-  test('conflicts where a plan to be removed was changed', () => {
-    const current = [...base.slice(0, 2), makePlan({ id: 3, ...closed })]
-    const input = { base, file, current, isPruning: true }
-    expect(merge(input)).toMatchObject({
-      removedIds: [2],
-      conflicts: [{ own: null, identifier: 'plan-3' }],
-    })
-  })
-})
-
-test('a file without a revision replaces its plans, and pruning removes all others', () => {
-  const current = [makePlan({ id: 1, ...closed }), makePlan({ id: 2 })]
-  expect(merge({ base: undefined, current })).toEqual(makeMerge(makePlan()))
-  const pruned = merge({ base: undefined, current, isPruning: true })
-  expect(pruned).toEqual({ put: [makePlan()], removedIds: [2], conflicts: [] })
-})
-
-test('a conflict of a return with its date says which side changed which of them', () => {
-  const base = [makePlan({ performance1: 22.1 })]
-  const dated = [makePlan({ performance1: 22.1, performanceDate: '2026-11-30' })]
-  const corrected = [makePlan({ performance1: 20.2 })]
-  const format = (file: CatalogPlan[], current: CatalogPlan[]) =>
-    merge({ base, file, current }).conflicts.map(formatConflict)
-  expect(format(dated, corrected)).toEqual([
-    'Plan "plan-1": performance1: the file has a new performanceDate for it; in the catalog it became 20.2.',
-  ])
-  expect(format(corrected, dated)).toEqual([
-    'Plan "plan-1": performance1: the file says 20.2; the catalog has a new performanceDate for it.',
-  ])
+  expect(merge({ file: [renamed], isPruning: true })).toEqual({ put: [renamed], removedIds: [], conflicts: [] })
 })
 
 test('a conflict is one line with both values, from shortly before their first difference', () => {

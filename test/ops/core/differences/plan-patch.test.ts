@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { applyPatches, parseAssignments, parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
+import { makeDefectError } from '../../../../src/ops/core/file-formats/defect.ts'
 import { UnusableCell, type Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { printDefects } from '../../../support/print-defects.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash' })
 const bond = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady' }
@@ -22,7 +22,7 @@ function update(...rows: Cell[][]) {
 }
 function apply(file: Parameters<typeof applyPatches>[0]) {
   const { plans, defects } = applyPatches(file, known)
-  return defects.length > 0 ? printDefects({ defects }) : plans
+  return defects.length > 0 ? makeDefectError(defects).message.split('\n') : plans
 }
 /** Updates one plan. */
 const change = (identifier: string, cells: Record<string, Cell>) =>
@@ -113,7 +113,7 @@ describe('a row that can’t be applied is named', () => {
     ]
     expect(update(...rows)).toEqual([
       'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
-      'Sheet "Plans", row 4, column identifier: expected each plan once; found "cash", as in row 2.',
+      'Sheet "Plans", row 4, column identifier: expected each plan once; found "cash", as in sheet "Plans", row 2.',
       'Sheet "Plans", row 5, column tenor: expected text without control characters other than tab and line feed; found "\\u0000".',
       'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ", with a space at the end. Did you mean gold?',
     ])

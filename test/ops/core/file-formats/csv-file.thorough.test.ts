@@ -9,12 +9,7 @@ test('a catalog in CSV is read back unchanged, with where it comes from', () => 
   fc.assert(
     fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
       const bytes = new TextEncoder().encode(formatCsv(formatCatalogSheet({ plans, ...source }, { isUntyped: true })))
-      expect(parseCatalogSheets(parseCsv(decodeText(bytes)))).toEqual({
-        kind: 'catalog',
-        plans,
-        notes: [],
-        ...source,
-      })
+      expect(parseCatalogSheets(parseCsv(decodeText(bytes)))).toEqual({ plans, notes: [], ...source })
     }),
   )
 })
