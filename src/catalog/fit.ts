@@ -13,7 +13,8 @@ export interface ComparedPlan<Plan> {
 }
 
 /**
- * A value on which the plans of a catalog must agree: all plans with category 5 have the same `category`, one plan has the identifier `gold`.
+ * A value on which the plans of a catalog must agree: all plans with category 5 have the same `category`, one plan has the identifier
+ * `gold`.
  */
 export interface Claim {
   /** A field with an object that has an ID, such as `category`; `identifier`; or `members`, for the names of a plan's fields. */
@@ -121,7 +122,11 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/** Lists the claims of a plan that a change of it adds or changes. @param before the plan before the change. @param after null if it is removed. */
+/**
+ * Lists the claims of a plan that a change of it adds or changes.
+ * @param before the plan before the change.
+ * @param after null if it is removed.
+ */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
   const known = new Map((before ? listClaims(before) : []).map((claim) => [keyOf(claim), claim.value]))

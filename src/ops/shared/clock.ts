@@ -1,4 +1,4 @@
-/** A clock is passed as an argument, so that a test can pass one that does not wait. */
+/** Reads the time, and waits. A test passes a clock that does not wait. */
 export interface Clock {
   /** Unix milliseconds. */
   nowMs: () => number

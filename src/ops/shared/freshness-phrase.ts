@@ -1,4 +1,4 @@
-// How soon partners see a change, for the texts of commands.
+// Says in messages how soon partners see a change of the catalog, and when a change of a partner takes effect.
 import { freshnessSeconds } from '../../api/promises.ts'
 
 /** `2 minutes` */

@@ -3,12 +3,12 @@ export function formatIsoTime(unixSeconds: number): string {
   return new Date(unixSeconds * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** @returns null for null. */
+/** Formats a time as above; null stays null. */
 export function formatOptionalTime(unixSeconds: number | null): string | null {
   return unixSeconds === null ? null : formatIsoTime(unixSeconds)
 }
 
-/** Unix seconds become ISO 8601, in fields such as `createdAt`. */
+/** Returns an object whose times, such as `createdAt`, are ISO 8601 instead of Unix seconds. */
 export function formatTimes(fields: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]: [string, unknown]) => {

@@ -1,6 +1,11 @@
-// Suggests a name for a mistyped one. Pure.
+// Suggests a name for a mistyped one.
 
-/** @returns a question with the name that differs in case, or in one or two letters; or that goes on after a dot or a hyphen. */
+/**
+ * @param name what somebody typed.
+ * @param candidates the names that exist.
+ * @returns such as `Did you mean gold?`: the candidate that differs in case, or in one or two letters; or else that begins with the name,
+ * and goes on after a dot or a hyphen.
+ */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2
   const typed = name.trim().toLowerCase()

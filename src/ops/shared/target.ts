@@ -1,5 +1,6 @@
-// Where a store is, and commands to paste that reach the same place.
+// Where a store is, and how messages name commands: with the flags that reach the same store.
 
+/** Where a store is: the local state, or with `remote` a deployed environment. */
 export interface Target {
   remote?: boolean
   /** The deployed environment, by its name in wrangler.toml. */
@@ -13,10 +14,10 @@ export function describePlace({ env = 'local' }: Target): string {
   return `[${env}]`
 }
 
-/** The verbs that are scripts of package.json. */
+/** The commands that are scripts of package.json: `npm run dev`. */
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 
-/** `npm run -s ops -- partner list`, or `npm run deploy -- --env staging` */
+/** @param words such as `partner list`. @returns `npm run -s ops -- partner list`, or for a script `npm run deploy -- --env staging`. */
 export function describeStart(words: string): string {
   const [first = '', ...others] = words.split(' ')
   return scripts.has(first) ? ['npm run', first, '--', ...others].join(' ') : `npm run -s ops -- ${words}`
@@ -35,10 +36,12 @@ export function quoteWords(words: readonly string[]): string {
 /** SQLite's error when the database lacks a migration. */
 export const outdatedSchema = /no such (?:table|column)|has no column named/
 
+/** @returns the command that migrates the database of a target. */
 export function describeMigration(target: Target): string {
   return describeCommand(target, 'migrate', ...(target.remote ? [] : ['--local']))
 }
 
+/** @returns the command that deploys an environment. */
 export function describeDeploy({ env }: Target): string {
   return `${describeStart('deploy')} --env ${env}`
 }

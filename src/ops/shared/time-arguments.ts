@@ -1,4 +1,4 @@
-// Times that operators type, and how commands answer: in the zone of the operators and in UTC.
+// Parses the times that operators type, and formats times for messages: in the zone of the operators and in UTC.
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from './user-error.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -9,11 +9,12 @@ const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: daySeco
 const timePattern =
   /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
 
-/** The zone of times without one. */
+/** The zone of the operators: that of times that are typed without a zone. */
 function readZone(): string {
   return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }
 
+/** @throws UserError when OPS_TIME_ZONE is no time zone. */
 function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const timeZone = readZone()
   try {
@@ -23,7 +24,7 @@ function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl
   }
 }
 
-/** `2026-12-01 06:00` in the zone. */
+/** `2026-12-01 06:00`, in the zone of the operators. */
 function formatWallClock(unixSeconds: number): string {
   // Sweden writes dates as ISO 8601 does.
   return createFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(unixSeconds * 1000)
@@ -34,20 +35,23 @@ export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
 }
 
-/** The time of a row of a table, in a column that names the zone: `time in Africa/Nairobi`. */
+/**
+ * @returns a member for the row of a table, `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`: the heading of the column names the zone.
+ */
 export function toTimeColumn(unixSeconds: number): Record<string, string> {
   return { [`time in ${readZone()}`]: formatWallClock(unixSeconds) }
 }
 
-/** @returns by how many seconds clocks of the zone are ahead of UTC. */
+/** @param unixSeconds the offset changes with summer time. @returns by how many seconds clocks of the zone are ahead of UTC at a time. */
 function findOffset(unixSeconds: number): number {
   const minute = Math.floor(unixSeconds / 60) * 60
   return Date.parse(`${formatWallClock(minute).replace(' ', 'T')}Z`) / 1000 - minute
 }
 
 /**
- * @param wallSeconds what clocks of the zone show, as Unix seconds of UTC. When they show it twice, the first time counts. When they
- * skip it, it is later by what they skip.
+ * Finds the moment at which clocks of the zone show a time. When they show it twice, that is the first time. When they skip it, it is as
+ * much later as they skip.
+ * @param wallSeconds what the clocks show, as Unix seconds of a clock of UTC that shows the same.
  * @returns Unix seconds.
  */
 function findInstant(wallSeconds: number): number {
@@ -57,7 +61,7 @@ function findInstant(wallSeconds: number): number {
   return [before, after].find((seconds) => seconds + findOffset(seconds) === wallSeconds) ?? before
 }
 
-/** @returns Unix seconds; undefined when it is no time, such as February 30. */
+/** @returns Unix seconds; undefined for a text that is no time, such as February 30. */
 function readTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
@@ -70,7 +74,7 @@ function readTime(text: string, nowSeconds: number): number | undefined {
   return zone === undefined ? findInstant(typed) : typed
 }
 
-/** @param day a date, or a word such as tomorrow. */
+/** @param day a date, or a word such as tomorrow. @returns a date such as `2026-12-01`. */
 function readDate(day: string, nowSeconds: number): string {
   const shift = days[day]
   if (shift === undefined) return day
@@ -78,12 +82,13 @@ function readDate(day: string, nowSeconds: number): string {
   return new Date(today + shift * daySeconds * 1000).toISOString().slice(0, 10)
 }
 
-/** A later time is a typing mistake. */
+/** A time further ahead is a typing mistake. */
 const maxAheadSeconds = 10 * 366 * daySeconds
 
+/** Examples of times, for messages. */
 const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
 
-/** @returns Unix seconds of `--at`. @throws UserError unless it is a time. */
+/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time within ten years. */
 export function parseTime(text: string, nowSeconds: number): number {
   const seconds = readTime(text, nowSeconds)
   if (seconds !== undefined && seconds > nowSeconds + maxAheadSeconds) {
@@ -93,12 +98,15 @@ export function parseTime(text: string, nowSeconds: number): number {
   throw new UserError(`--at must be a time such as ${forms}; it is ${abbreviate(text)}.`)
 }
 
-/** @returns the time of a publication: a whole minute, because the schedule runs once a minute. */
+/**
+ * Parses the `--at` of a publication, and rounds it up to a whole minute, because the schedule runs once a minute.
+ * @returns Unix seconds.
+ */
 export function parseDueTime(text: string, nowSeconds: number): number {
   return Math.ceil(parseTime(text, nowSeconds) / 60) * 60
 }
 
-/** Parses `30m`, `24h` or `7d`. @returns seconds; undefined when it is no duration. */
+/** Parses a duration such as `30m`, `24h` or `7d`. @returns seconds; undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
   const seconds = Number(count) * (secondsByUnit[unit] ?? (Number(count) === 0 ? 1 : Number.NaN))
@@ -115,12 +123,12 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
   )
 }
 
-/** Parses `--until`. A day counts to its end. @returns Unix seconds. */
+/** Parses `--until`, which is a time as `--since`. A date means the end of its day. @returns Unix seconds. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
   return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 
-/** @param dueAt Unix seconds: the time of a pending publication; null when it only waits for approval. */
+/** Says when a pending publication will be published. @param dueAt Unix seconds; null when it only waits for approval. */
 export function describeDue(dueAt: number | null): string {
   return dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
 }

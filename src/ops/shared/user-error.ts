@@ -1,6 +1,7 @@
 /**
- * A mistake of the user, or of the user's environment. Each problem is one line. Below the problems, each way out is a line that
- * ends with its command. Where a command could have changed something, the command line adds `Nothing was changed.`
+ * A mistake of the user, or in the user's environment. The command line prints its lines, and ends with exit code 2. Each problem is one
+ * line. Below the problems, each way out is a line that ends with its command. If the command would have changed something, the command
+ * line adds `Nothing was changed.`
  */
 export class UserError extends Error {
   override readonly name = 'UserError'

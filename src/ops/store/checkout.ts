@@ -2,16 +2,18 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** @returns the e-mail address that git signs commits with; undefined without git, or when no address is set. */
-export async function readGitEmail(): Promise<string | undefined> {
+/** @returns git's `user.email`; undefined without git, or when no address is set. */
+export /** Runs git. @returns what it prints; undefined when it fails. */
+async function readGitEmail(): Promise<string | undefined> {
   return (await readGit('config', 'user.email')) || undefined
 }
 
-/** Whether this folder is a commit, so that a deploy of it can be traced. */
+/** Whether every file is committed. Only then the commit says what a deploy contains. */
 export async function isCleanCheckout(): Promise<boolean> {
   return (await readGit('status', '--porcelain')) === ''
 }
 
+/** Runs git. @returns what it prints; undefined when it fails. */
 async function readGit(...args: string[]): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('git', args)

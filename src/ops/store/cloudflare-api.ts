@@ -1,4 +1,5 @@
-// Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
+// Calls Cloudflare's HTTP API. The account comes from wrangler.toml or, as the API token does, from the environment variables of
+// wrangler.
 import { abbreviate } from '../../abbreviate.ts'
 import { isJsonObject, parseJson, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -8,7 +9,7 @@ import type { Target } from '../shared/target.ts'
 import { findNetworkHint } from './system-error.ts'
 import { readWranglerConfig } from './wrangler-toml.ts'
 
-/** D1 runs a batch of statements for at most 30 s. */
+/** The longest wait for an answer. D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
 type Api = ReturnType<typeof openApi>
@@ -18,11 +19,14 @@ export type ListPages = Api['listPages']
 /** Cloudflare's code for a text that is no API token, such as an API key. */
 const malformedHeaders = 6003
 
-/** Cloudflare refuses a token with the same words when it is of another account. */
+/** Cloudflare refuses a token without a permission, and a token of another account, in the same words. */
 export const tokenAdvice =
   'Check that the token has the permissions of its role ("Tokens" in src/worker/DEPLOY.md), and that CLOUDFLARE_ACCOUNT_ID is its account.'
 
-/** @throws UserError that names each variable that is missing or malformed, and never its value. */
+/**
+ * Opens the account of an environment.
+ * @throws UserError that names each environment variable that is missing or malformed, without its value.
+ */
 export async function openAccount({ env }: Target) {
   const wrangler = await readWranglerConfig(env)
   const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID'] ?? ''
@@ -39,8 +43,9 @@ export async function openAccount({ env }: Target) {
 }
 
 /**
- * Asks the dataset of an environment. Cloudflare creates it with the first request.
- * @param write gets its name, and returns SQL.
+ * Asks for the data points of an environment: the Worker writes one for each request. Their dataset exists from the first one on.
+ * @param write receives the name of the dataset, and returns SQL.
+ * @returns the rows.
  */
 export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
@@ -49,7 +54,10 @@ export function refuseLocalTarget({ remote }: Target): void {
   if (!remote) throw new UserError('Requests are not counted locally: add --remote --env NAME.')
 }
 
-/** @throws UserError for a local target, when the environment has no dataset, or when Cloudflare refuses. */
+/**
+ * @returns a function that throws a UserError when Cloudflare refuses.
+ * @throws UserError for a local target, or one without a dataset.
+ */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   refuseLocalTarget(target)
   const { wrangler, ask } = await openAccount(target)
@@ -60,7 +68,10 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
 }
 
-/** Each function repeats calls that fail. Paths are below the account, such as `/d1/…`. */
+/**
+ * Returns functions that repeat a call when it fails. Paths are below the account, such as `/d1/…`.
+ * @param account the URL of the account.
+ */
 function openApi(account: string, token: string) {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
   const send = (method: string, path: string, body?: string) =>
@@ -95,7 +106,7 @@ function openApi(account: string, token: string) {
   }
 }
 
-/** Follows no redirect: it would take the token, or a body with secrets, elsewhere. */
+/** Sends a request once. It follows no redirect, which would take the token, or a body with secrets, to another host. */
 function reach(url: string, request: RequestInit): Promise<Response> {
   const signal = AbortSignal.timeout(deadlineMs)
   return fetch(url, { ...request, redirect: 'manual', signal }).catch((error: unknown) => {
@@ -104,6 +115,7 @@ function reach(url: string, request: RequestInit): Promise<Response> {
   })
 }
 
+/** Sends a request once. @returns the JSON of a success. @throws CloudflareError for any other answer. */
 async function sendOnce(url: string, request: RequestInit): Promise<Record<string, unknown>> {
   const response = await reach(url, request)
   const text = await response.text().catch(() => '')
@@ -114,6 +126,7 @@ async function sendOnce(url: string, request: RequestInit): Promise<Record<strin
   throw readRefusal(response, answer, text)
 }
 
+/** Finds out what an answer that is no success means, and what the operator should check. @param text the body. */
 function readRefusal(response: Response, { success, errors }: Record<string, unknown>, text: string): CloudflareError {
   const { status, ok, headers } = response
   const refusals = [
@@ -149,7 +162,7 @@ function readRefusal(response: Response, { success, errors }: Record<string, unk
   })
 }
 
-/** Names only the network error: fetch's other details may hold a header. */
+/** Names only the code of a network error, such as ECONNREFUSED: the other details of fetch may have a header with the token. */
 function describeFetchError(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} s`
   const code = readPath(error, 'cause', 'code')

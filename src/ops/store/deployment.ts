@@ -1,4 +1,4 @@
-// A deploy of the Worker: where it is served, the version that is live, the checks of the project, and wrangler's deploy.
+// What a deploy needs: the address of the service, the version that is live, the checks of the project, and wrangler's deploy.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
 /**
- * Finds the custom domain in wrangler.toml, otherwise the Worker's address at workers.dev.
+ * Finds the address of the service: its custom domain in wrangler.toml, or else its address at workers.dev.
  * @throws UserError when neither is known.
  */
 export async function findOrigin(target: Target): Promise<string> {
@@ -31,8 +31,8 @@ export async function findOrigin(target: Target): Promise<string> {
 }
 
 /**
- * @returns the version that answers requests; undefined before the first deploy. The first secret of a Worker makes an empty
- * version, which nobody wants to go back to: it does not count.
+ * @returns the ID of the version that answers requests; undefined before the first deploy. `keys rotate` before the first deploy makes a
+ * version without code, which does not count: it has no binding DB.
  */
 export async function findLiveVersion(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
@@ -40,7 +40,7 @@ export async function findLiveVersion(target: Target): Promise<string | undefine
   return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
 }
 
-/** Runs all checks of the project. They need no credentials, and get none. */
+/** Runs `npm run check`, without credentials in its environment. @returns whether all checks passed. */
 export async function runProjectCheck(): Promise<boolean> {
   const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
   const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...without } })
@@ -49,8 +49,8 @@ export async function runProjectCheck(): Promise<boolean> {
 }
 
 /**
- * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal, and CI is not set.
- * Otherwise it answers yes by itself. It would do so for BUILD_ID and many other variables, too, if CI were not "false".
+ * Runs `wrangler deploy`, which prints and asks for itself. In CI, it asks nothing and answers yes. It takes many variables for a sign of
+ * CI, such as BUILD_ID: CI=false tells it that there is none.
  * @param origin of the service, for the build of the site.
  * @returns the ID of the version; undefined when wrangler failed.
  */

@@ -1,4 +1,4 @@
-// .dev.vars: the secrets of a local Worker, and variables that replace those of wrangler.toml.
+// Reads and changes .dev.vars: the file with the secrets of a local Worker, and with variables that replace those of wrangler.toml.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual, parseEnv } from 'node:util'
@@ -23,14 +23,14 @@ export function openDevVars(file = devVarsFile): WorkerSecrets {
   }
 }
 
-/** The variables of a local Worker. */
+/** Reads the variables of a local Worker, and its secrets. */
 export async function readLocalVariables({ vars }: WranglerConfig): Promise<ConfigSource> {
   return { ...vars, ...parseEnv(await readText(devVarsFile)) }
 }
 
 /**
- * Adds and deletes lines, and leaves the rest of the file unchanged. A concurrent reader sees the old file or the new one. Only
- * the owner may read the new one.
+ * Sets variables in a file, or deletes those that are null, and leaves its other lines unchanged. Programs that read it meanwhile see the
+ * old file or the new one. Only the owner may read the new one.
  * @throws UserError when the file can't be written, or another variable would change.
  */
 async function writeLines(file: string, secrets: Record<string, string | null>): Promise<void> {

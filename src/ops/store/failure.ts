@@ -1,7 +1,9 @@
-// How a store fails. retry.ts decides what to repeat.
+// The kinds of failures of a store. retry.ts decides which calls to repeat.
 import { UserError } from '../shared/user-error.ts'
 
 /**
+ * What a failure says about a call.
+ *
  * `busy`: the call did not run, and a repetition may run. `unknown`: the call may have had its effect, or may have it later.
  * `exhausted`: like `unknown`, and a repetition would fail, too. `refused`: it had no effect, and a repetition would be refused.
  */
@@ -9,11 +11,11 @@ export type FailureKind = 'busy' | 'unknown' | 'exhausted' | 'refused'
 
 export interface StoreFailure {
   kind: FailureKind
-  /** The wait that the store asks for. */
+  /** How long the store asks to wait before a repetition. */
   retryAfterSeconds?: number | undefined
 }
 
-/** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
+/** Cloudflare refused a call, failed, or can't be reached. The message quotes Cloudflare's, and of SQL the database's. */
 export class CloudflareError extends Error implements StoreFailure {
   override readonly name = 'CloudflareError'
   readonly kind: FailureKind = 'refused'
@@ -26,20 +28,20 @@ export class CloudflareError extends Error implements StoreFailure {
     Object.assign(this, details)
   }
 
-  /** The same error, for a call that may have had its effect in an earlier attempt. */
+  /** Returns the same error of kind `unknown`: an earlier attempt of the call may have had its effect. */
   asUnknown(): CloudflareError {
     return new CloudflareError(this.message, { codes: this.codes, kind: 'unknown' })
   }
 }
 
-/** D1 was interrupted, whatever the status: https://developers.cloudflare.com/d1/observability/debug-d1/ */
+/** Messages of a D1 that was interrupted, with any HTTP status: https://developers.cloudflare.com/d1/observability/debug-d1/ */
 const interruption = /was reset|to be reset|reset because|Network connection lost|Cannot resolve D1 DB/
-/** D1 interrupted a statement that needs too much. A repetition makes it worse. */
+/** Messages of a D1 that stopped a statement, because it needs too much time or memory. A repetition would need the same. */
 const exhaustion = /exceeded its (?:CPU|memory)/i
-/** D1 is overloaded; the account made more than 1,200 calls in five minutes. */
+/** Cloudflare's codes for an overloaded D1, and for more than 1,200 calls of an account in five minutes. */
 const busyCodes = new Set<unknown>([7429, 971])
 
-/** Classifies an answer that is not a success. */
+/** Classifies an answer that is not a success. @param codes Cloudflare's error codes. @param reason its messages. */
 export function classifyAnswer(status: number, codes: readonly unknown[], reason: string): FailureKind {
   if (exhaustion.test(reason)) return 'exhausted'
   if (interruption.test(reason)) return 'unknown'
@@ -48,8 +50,8 @@ export function classifyAnswer(status: number, codes: readonly unknown[], reason
 }
 
 /**
- * Another program writes to the local database: SQLite refuses a second writer at once. The runtime prints most errors of SQLite,
- * and only says "internal error" or "failed: 500" here. It runs each call in one transaction, so a refused one had no effect.
+ * Messages while another program writes to the local database: SQLite refuses a second writer at once. The local runtime hides most
+ * errors of SQLite behind "internal error" or "failed: 500". It runs each call in one transaction, so a call that failed had no effect.
  */
 export const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
 
@@ -64,17 +66,20 @@ export function isUncertain(error: unknown): boolean {
   return kind === 'unknown' || kind === 'exhausted'
 }
 
+/** Finds the error of Cloudflare in an error that wraps it. */
 export function findCloudflareError(error: unknown): CloudflareError | undefined {
   if (error instanceof CloudflareError) return error
   return error instanceof Error ? findCloudflareError(error.cause) : undefined
 }
 
-/** Throws a refusal of Cloudflare as a UserError. */
+/** Throws an error of Cloudflare as a UserError with the same message, and any other error as it is. */
 export function refuse(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
 }
 
-/** Whether the message of the innermost error contains `text`. The others quote parameters, such as a note of the user. */
+/**
+ * Whether the message of the innermost error contains `text`. Errors around it quote parameters, which may have any text, such as a note.
+ */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
   return findCause(error).search(text) !== -1
 }

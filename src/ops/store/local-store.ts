@@ -1,4 +1,4 @@
-// The local D1 and KV that `wrangler dev` uses, also while it runs.
+// Opens the local D1 and KV: the files of `wrangler dev`, also while it runs.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -14,7 +14,7 @@ import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangle
 import { listMigrationFiles } from './wrangler.ts'
 
 /**
- * Opens the store for as long as `work` takes.
+ * Opens the local store, calls `work` with it, and closes it.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
@@ -29,8 +29,8 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
 }
 
 /**
- * Creates what is missing of the database, then opens the store for as long as `work` takes.
- * @param work also gets the names of the migrations that were applied.
+ * Opens the local store, and creates or migrates its database first. Then calls `work` with it, and closes it.
+ * @param work also receives the names of the migrations that were applied.
  * @throws UserError when the database can't be used, or is of another schema.
  */
 export function withMigratedStore<T>(
@@ -40,11 +40,13 @@ export function withMigratedStore<T>(
   return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
 }
 
+/** @returns the path of the state folder, and the command that migrates its database. */
 function locate({ persistTo, ...target }: Target): { state: string; migration: string } {
   const state = resolve(persistTo ?? '.wrangler/state')
   return { state, migration: describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
 }
 
+/** Calls `work` with the local D1 and the store, and explains errors of the state folder. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locate(target)
   const config = await readWranglerConfig(undefined)
@@ -72,11 +74,11 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
   }
 }
 
-/** Wrangler's own list of applied migrations. */
+/** Creates the table in which wrangler, too, lists the applied migrations. */
 const listTable = `create table if not exists d1_migrations
   (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
 
-/** Without wrangler, which takes seconds to start. @returns the names of the files that were missing. */
+/** Applies the migrations that the database lacks. Not by wrangler, which takes seconds to start. @returns the names of their files. */
 async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
   const run = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
   await run(listTable)
@@ -90,7 +92,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       await run(`insert into d1_migrations (name) values ('${file}');\n${text}`)
       applied.push(file)
     } catch (error) {
-      // Another npm run dev applied it first.
+      // Another npm run dev applied this migration first.
       if ((await listApplied()).includes(file)) continue
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
@@ -102,7 +104,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
   return applied
 }
 
-/** Starts the runtime of `wrangler dev` on its files. */
+/** Starts the local runtime of Cloudflare, with an empty Worker, on the files of `wrangler dev`. */
 async function openRuntime(config: WranglerConfig, files: string) {
   // Not at the top: a remote command starts quicker without it.
   const { Miniflare } = await import('miniflare')
@@ -110,10 +112,10 @@ async function openRuntime(config: WranglerConfig, files: string) {
   const name = 'command-line'
   const miniflare = new Miniflare({
     resourcePersistencePath: files,
-    // It would print SQLite's errors, each with a stack, also when the call is repeated.
+    // Prints nothing: the runtime would print each error of SQLite with a stack, also when the call is repeated.
     handleStructuredLogs: () => {},
     cf: false,
-    // It would register this process in the home folder.
+    // Registers nothing in the home folder.
     enableDevRegistry: false,
     workers: [
       {

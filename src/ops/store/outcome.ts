@@ -1,22 +1,23 @@
-// Tracks whether a command has changed something, for the message when the store fails.
+// Tracks whether a command has changed something, so that the message of a later failure can say it.
 import { describeCommand, type Target } from '../shared/target.ts'
 import { isUncertain } from './failure.ts'
 
-/** `unknown`: a change was sent, and has no answer yet, or its answer is lost. */
+/** `unknown`: a change was sent, and no answer came yet, or ever will. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** Each store has one. */
+/** What is known about the changes of a command. Each store has one tracker. */
 export interface OutcomeTracker {
   outcome: Outcome
-  /** Whether a mark was written to the cache before the database answered. */
+  /** Whether a partner was marked in the cache before the database answered. */
   isMarked?: boolean
 }
 
 /**
- * Makes a change by a statement that has its effect at most once.
- * @param attempt returns undefined when the statement had no effect: also when the store repeated it after a lost answer.
- * @param find finds what an earlier attempt made.
- * @returns undefined when nothing made the change.
+ * Makes a change once, and tracks it, also when an answer of the store is lost.
+ * @param attempt runs a statement that has its effect at most once. It returns what the statement made, or undefined if it had no effect.
+ * After a lost answer, the store runs the statement again, which then has no effect.
+ * @param find reads what `attempt` made before its answer was lost; undefined if it made nothing.
+ * @returns what was made; undefined when the change was not made.
  */
 export async function makeTrackedChange<T>(
   changes: OutcomeTracker,
@@ -26,7 +27,7 @@ export async function makeTrackedChange<T>(
   const before = changes.outcome
   changes.outcome = 'unknown'
   const answer = await attempt().catch(async (error: unknown) => {
-    // The refused call had no effect, but an earlier call of this attempt may have made the change.
+    // The statement was refused. But it may have been sent before, and have made the change: its answer was lost.
     if (!isUncertain(error)) {
       const found = await find().catch(() => error)
       if (found !== error) changes.outcome = found === undefined ? before : 'changed'
@@ -45,7 +46,7 @@ export async function makeOutsideChange(changes: OutcomeTracker, change: () => P
   changes.outcome = 'changed'
 }
 
-/** @returns the lines of a message about a failure that say what became of the change. */
+/** @returns the lines that tell the user, after a failure, whether the change was made. */
 export function describeOutcome(target: Target, { outcome, isMarked = false }: OutcomeTracker): string[] {
   switch (outcome) {
     case 'unchanged':

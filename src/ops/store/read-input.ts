@@ -1,4 +1,4 @@
-// Reading a file that a command names, or standard input.
+// Reads a file that a command names, or standard input.
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { abbreviate } from '../../abbreviate.ts'
@@ -8,13 +8,14 @@ import { findReason } from './system-error.ts'
 /** A file with more bytes is refused before it fills the memory. */
 const maxFileBytes = 100_000_000
 
-/** @param file a path, relative to the folder in which the user typed `npm run`. */
+/** @param file a path, relative to the folder in which the user typed `npm run`. @returns the absolute path. */
 export function resolveFile(file: string): string {
   return resolve(process.env['INIT_CWD'] ?? '.', file)
 }
 
 /**
- * @param file a path as above; or `-` for `stdin`.
+ * Reads all of a file.
+ * @param file a path as for `resolveFile`, or `-` for `stdin`.
  * @throws UserError when it can't be read, or has too many bytes.
  */
 export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
@@ -35,7 +36,7 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
   return joined
 }
 
-/** @throws UserError when the file can't be read. */
+/** Reads a file piece by piece. @param encoding of texts; without it, pieces are bytes. @throws UserError when the file can't be read. */
 export async function* readPieces(file: string, encoding?: 'utf8'): AsyncGenerator<string | Uint8Array> {
   try {
     yield* createReadStream(resolveFile(file), encoding)

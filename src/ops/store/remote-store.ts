@@ -1,5 +1,4 @@
-// A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
-// API client that it bundles.
+// Opens D1 and KV of a deployed environment over Cloudflare's HTTP API. Paths, methods and bodies are those of wrangler's own calls.
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
@@ -10,7 +9,7 @@ import { describeOutcome, type OutcomeTracker } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
 
-/** @throws UserError when the environment can't be used or reached. */
+/** Calls `work` with the store of an environment. @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { wrangler, call, listPages, askServerTimeMs } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
@@ -60,13 +59,13 @@ function openCache(call: CloudflareCall, listPages: ListPages, path: string): Pi
   }
 }
 
-/** A bulk call that succeeds may leave keys out. */
+/** @param result of a bulk call, which may succeed and leave keys out. @throws CloudflareError when it did. */
 function requireAll(result: unknown): void {
   const left = readPath(result, 'unsuccessful_keys')
   if (Array.isArray(left) && left.length > 0) throw new CloudflareError('Cloudflare did not update the cache.')
 }
 
-/** The API documents parameters as strings. The affinity of a column turns decimal text back into a number. */
+/** The API takes parameters as strings. Where one is compared with a column of numbers, SQLite turns it back into a number. */
 function formatParameter(param: unknown): string {
   if (typeof param === 'string' || typeof param === 'number') return String(param)
   throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
@@ -80,12 +79,12 @@ function parseRows<Row extends unknown[]>(result: unknown, method: string): Row[
   throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
 }
 
-/** The columns are those of the query. */
+/** Checks only that rows are arrays: their columns are those of the query. */
 function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
   return Array.isArray(rows) && rows.every((row) => Array.isArray(row))
 }
 
-/** Whether locations read from a replica of the database nearby. */
+/** Whether read replication is on: locations then read from a replica of the database nearby. */
 export async function isReplicated(target: Target): Promise<boolean> {
   const { wrangler, call } = await openAccount(target)
   const database = await call('GET', `/d1/database/${findBindings(wrangler).databaseId}`)

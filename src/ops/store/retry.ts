@@ -1,26 +1,26 @@
-// Repeats calls when a store fails, the local state or Cloudflare's API. No call has an effect twice: for the statements of src/db, see
-// the request IDs and states in migrations/*.sql.
+// Repeats calls to a store that fails. That is safe because no statement of src/db has its effect twice: migrations/*.sql says how.
 import { CloudflareError, findFailure } from './failure.ts'
 
 /** Attempts of a call whose outcome is unknown. */
 const maxAttempts = 4
 /** Total wait for a busy store. */
 const maxBusyMs = 8000
-/** Total wait when the store says how long to wait. Cloudflare's API counts calls in windows of five minutes. */
+/** Total wait while the store says how long to wait. Cloudflare's API counts calls in windows of five minutes. */
 const maxAskedMs = 330_000
 const maxDelayMs = 1000
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** What tests replace. */
 export interface Pacing {
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   random?: () => number
   delay?: (ms: number) => Promise<unknown>
-  /** Receives a line for people before a long wait. */
+  /** Prints a line for people before a long wait. */
   report?: (line: string) => void
 }
 
-/** Repeats a call until it succeeds or must not be repeated. @throws the last error. */
+/** Repeats a call until it succeeds, fails in a way that must not be repeated, or has waited too long. @throws the last error. */
 export async function retry<T>(
   call: () => Promise<T>,
   { random = Math.random, delay = sleep, report = (line) => process.stderr.write(`${line}\n`) }: Pacing = {},
@@ -31,14 +31,14 @@ export async function retry<T>(
       return await call()
     } catch (error) {
       const failure = findFailure(error)
-      // An earlier attempt may have had its effect.
+      // Also a refusal leaves it unknown whether an earlier attempt had its effect.
       const lastError = unknowns > 0 && error instanceof CloudflareError ? error.asUnknown() : error
       if (failure?.kind !== 'busy' && failure?.kind !== 'unknown') throw lastError
       if (failure.kind === 'unknown' && ++unknowns === maxAttempts) throw lastError
       const { retryAfterSeconds } = failure
-      // Random, so that two programs don't repeat their calls at the same time again and again.
+      // Random, so that two programs whose calls met don't repeat them at the same time.
       const backoffMs = Math.min(maxDelayMs, 100 * 2 ** attempts++) * (0.5 + random() / 2)
-      // Never 0, whatever the store asks.
+      // At least the backoff, also if the store asks to wait 0 s.
       const delayMs = Math.max(backoffMs, (retryAfterSeconds ?? 0) * 1000)
       if (retryAfterSeconds === undefined) busyMs += delayMs
       else askedMs += delayMs

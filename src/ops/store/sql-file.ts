@@ -1,11 +1,14 @@
-// SQL in a file, and in a temporary database of SQLite.
+// Reads a file of SQL, and runs SQL on a temporary database of SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import { abbreviate } from '../../abbreviate.ts'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readPieces } from './read-input.ts'
 
-/** Reads a file of SQL in pieces of whole statements: a statement ends at the end of a line. @throws UserError when it can't be read. */
+/**
+ * Reads a file of SQL in pieces of whole statements. Each statement ends at the end of a line.
+ * @throws UserError when the file can't be read.
+ */
 export async function* readStatements(file: string): AsyncGenerator<string> {
   let rest = ''
   for await (const text of readPieces(file, 'utf8')) {
@@ -63,7 +66,10 @@ export async function openTemporaryDatabase(
   return database
 }
 
-/** @throws UserError for an error of SQLite, or for a number that JavaScript can't hold. */
+/**
+ * Throws an error of SQLite as a UserError that begins with `complaint`, also one for a number that JavaScript can't hold. Any other
+ * error as it is.
+ */
 export function refuseSql(complaint: string, error: unknown): never {
   const isOfSqlite = ['ERR_SQLITE_ERROR', 'ERR_OUT_OF_RANGE'].includes(String(readPath(error, 'code')))
   throw isOfSqlite ? new UserError(`${complaint}: ${String(error)}.`) : error

@@ -1,4 +1,4 @@
-// Errors of the user's machine, in words, so that they don't look like a bug.
+// Explains errors of the user's machine, so that they don't look like a bug.
 import { getSystemErrorMessage } from 'node:util'
 import { readPath } from '../../json.ts'
 
@@ -8,7 +8,9 @@ export function findReason(error: unknown): string | undefined {
   return typeof number === 'number' && typeof call === 'string' ? getSystemErrorMessage(number) : undefined
 }
 
-/** Node needs a variable to use a proxy, or a private certificate authority. Wrangler needs none for the proxy. */
+/**
+ * @returns a sentence, with a space before it, if Node lacks a variable that it needs to use a proxy or a private certificate authority.
+ */
 export function findNetworkHint(error: unknown): string {
   if (/CERT|LEAF_SIGNATURE/.test(String(readPath(error, 'cause', 'code')))) {
     return ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS to the file of your authority, in PEM.'

@@ -1,4 +1,4 @@
-// Text files as spreadsheets and shells write them.
+// Decodes text files as spreadsheets and shells write them.
 import { UserError } from '../shared/user-error.ts'
 
 /**
@@ -13,13 +13,13 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/** Decodes what a shell wrote into a file. Bytes that are not text become U+FFFD. */
+/** Decodes any bytes, such as what a shell wrote into a file. Bytes that are not text become U+FFFD. */
 export function decodeLeniently(bytes: Uint8Array): string {
   // UTF-16 without a mark has a NUL beside each ASCII character.
   return new TextDecoder(detectEncoding(bytes)).decode(bytes).replaceAll('\0', '')
 }
 
-/** Programs begin UTF-16 with a byte order mark. */
+/** UTF-16 is known by its byte order mark. All other text is taken for UTF-8. */
 function detectEncoding([first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'

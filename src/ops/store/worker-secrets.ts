@@ -1,5 +1,5 @@
-// The secrets of a deployed Worker: their names over Cloudflare's API, changes through wrangler, which can also create
-// an empty Worker to hold the first ones.
+// Lists and changes the secrets of a deployed Worker. Cloudflare's API lists their names. Wrangler changes them: it also creates an empty
+// Worker for the first ones.
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, tokenAdvice } from './cloudflare-api.ts'
@@ -8,11 +8,11 @@ import { describeDeploy, type Target } from '../shared/target.ts'
 import { findLatestVersion, listLiveVersions, unlessNoWorker } from './worker-versions.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
 
-/** The names of the secrets: each version has its own. */
+/** The names of the secrets of a Worker: each of its versions has its own. */
 export interface SecretNames {
-  /** Of the versions that answer requests. */
+  /** The secrets of the versions that answer requests. */
   live: string[]
-  /** Of the latest version. The next deploy keeps these, and no others. */
+  /** The secrets of the latest version. The next deploy keeps these, and no others. */
   latest: string[]
 }
 
@@ -20,9 +20,9 @@ export type WorkerSecrets = ReturnType<typeof openWorkerSecrets>
 
 export function openWorkerSecrets(target: Target) {
   return {
-    /** Nothing while there is no Worker. */
+    /** Lists names; none while there is no Worker. */
     list: () => listSecrets(target),
-    /** @throws UserError when another version than the latest is live: Cloudflare refuses a change. */
+    /** @throws UserError when another version than the latest is live: Cloudflare would refuse a change. */
     checkEditable: () => checkEditable(target),
     /** Sets secrets, and deletes those that are null, in one change of the Worker. */
     put: (secrets: Record<string, string | null>) => putSecrets(target, secrets),

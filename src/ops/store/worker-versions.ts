@@ -1,4 +1,4 @@
-// The versions of a Worker that answer requests. After a rollback, or during a gradual deploy, they are not the latest.
+// Finds the versions of a Worker that answer requests. After a rollback, or during a gradual deploy, these are not only the latest.
 import { readPath } from '../../json.ts'
 import type { CloudflareCall } from './cloudflare-api.ts'
 import { CloudflareError } from './failure.ts'
@@ -9,12 +9,12 @@ interface LiveVersion {
   bindings: { name: string; type: string }[]
 }
 
-/** @returns nothing before the first deploy. */
+/** @param worker the name of the Worker. @returns none before the first deploy. */
 export function listLiveVersions(call: CloudflareCall, worker: string): Promise<LiveVersion[]> {
   const script = `/workers/scripts/${worker}`
   return unlessNoWorker(async () => {
     const shares = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
-    // The end of a gradual deploy can leave a version with 0 %.
+    // A gradual deploy can end with a version that gets 0 % of the requests.
     const versions = shares.filter((share) => readPath(share, 'percentage') !== 0)
     return Promise.all(
       versions.map(async (version) => {
@@ -39,7 +39,7 @@ export async function findLatestVersion(call: CloudflareCall, worker: string): P
   return typeof id === 'string' ? id : undefined
 }
 
-/** @returns nothing while there is no Worker of the name. */
+/** Calls a function that lists something of a Worker. @returns an empty list while there is no such Worker. */
 export async function unlessNoWorker<T>(list: () => Promise<T[]>): Promise<T[]> {
   try {
     return await list()
@@ -49,7 +49,7 @@ export async function unlessNoWorker<T>(list: () => Promise<T[]>): Promise<T[]> 
   }
 }
 
-/** From wrangler's sources. */
+/** Cloudflare's codes for a Worker that does not exist, from wrangler's sources. */
 const workerNotFoundCodes = new Set<unknown>([10007, 10090])
 
 function readList(answer: unknown, ...path: (string | number)[]): unknown[] {

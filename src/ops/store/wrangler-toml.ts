@@ -1,11 +1,11 @@
-// wrangler.toml: the settings of an environment, as wrangler reads them. Wrangler's own reader takes a second to load.
+// Reads the settings of an environment from wrangler.toml, as wrangler does. Wrangler's own reader takes a second to load.
 import { readFile } from 'node:fs/promises'
 import { parse } from 'smol-toml'
 import { z } from 'zod'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
-/** An environment inherits these from the top level when it doesn't set them. It inherits no bindings, secrets and variables. */
+/** The settings that an environment inherits from the top level of the file. It inherits no bindings, secrets and variables. */
 const inherited = z.object({
   account_id: z.string().optional(),
   compatibility_date: z.string(),
@@ -25,7 +25,7 @@ const settings = inherited.extend({
 export type WranglerConfig = z.infer<typeof settings>
 
 /**
- * Reads the settings of an environment, or of the top level.
+ * Reads the settings of an environment. Without `env`, reads those of the top level, which are local.
  * @throws UserError when the file can't be used, or has no such environment: wrangler itself would use the top level.
  */
 export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {
@@ -47,7 +47,7 @@ export async function readWranglerConfig(env: string | undefined): Promise<Wrang
   }
 }
 
-/** The database and the cache of an environment. */
+/** @returns the IDs of the database and of the cache of an environment; undefined for one that is not filled in. */
 export function findBindings({ d1_databases: databases, kv_namespaces: namespaces }: WranglerConfig) {
   return {
     // An empty ID is none.

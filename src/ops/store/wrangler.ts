@@ -1,4 +1,4 @@
-// Wrangler, as a program.
+// Runs wrangler as a program.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
@@ -13,7 +13,7 @@ const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'fa
 /** Wrangler, and what it starts, load quicker the second time. */
 const cached = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../../node_modules/.cache/compiled') }
 
-/** Wrangler writes logs and preferences to the home folder. If that is not writable, it uses a folder of the project. */
+/** Wrangler writes logs and preferences into the home folder. If it can't, this variable leads it into a folder of the project. */
 function findConfigHome(): { XDG_CONFIG_HOME?: string } {
   try {
     accessSync(homedir(), constants.W_OK)
@@ -23,7 +23,7 @@ function findConfigHome(): { XDG_CONFIG_HOME?: string } {
   }
 }
 
-/** @param variables more variables of its environment. */
+/** @param variables more variables for wrangler's environment. */
 export function startWrangler(args: readonly string[], stdio: StdioOptions, variables = {}): ChildProcess {
   const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
   return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
@@ -34,7 +34,8 @@ export function startWrangler(args: readonly string[], stdio: StdioOptions, vari
 
 /**
  * Waits until wrangler ends.
- * @returns in `output` stdout and stderr together.
+ * @param input a text for its standard input.
+ * @returns its exit code, and in `output` what it printed on stdout and stderr.
  */
 export async function finishWrangler(child: ChildProcess, input = '') {
   let output = ''
@@ -47,7 +48,7 @@ export async function finishWrangler(child: ChildProcess, input = '') {
   return { exitCode: child.exitCode, output: stripVTControlCharacters(output).trim() }
 }
 
-/** @returns the names of the files of this checkout, in their order. */
+/** @returns the names of the migrations of this checkout, in the order in which they are applied. */
 export async function listMigrationFiles(): Promise<string[]> {
   return (await readdir('migrations')).filter((name) => name.endsWith('.sql')).toSorted()
 }

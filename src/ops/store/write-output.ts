@@ -1,4 +1,4 @@
-// Writing a file that a command names.
+// Writes a file that a command names.
 import { randomUUID } from 'node:crypto'
 import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { abbreviate } from '../../abbreviate.ts'
@@ -10,8 +10,9 @@ import { findReason } from './system-error.ts'
 export const ownerOnly = 0o600
 
 /**
- * @param force the flag of the command; undefined when it has none.
- * @throws UserError when there is a file, which somebody may have edited.
+ * Refuses to replace a file, which somebody may have edited.
+ * @param force whether the user typed --force; undefined when the command has no such flag.
+ * @throws UserError when there is a file of that name.
  */
 export async function checkFileIsNew(file: string, force?: boolean): Promise<void> {
   const found = await stat(resolveFile(file)).catch(() => undefined)
@@ -23,7 +24,7 @@ export async function checkFileIsNew(file: string, force?: boolean): Promise<voi
 /**
  * Replaces a file, also the target of a link, completely or not at all. Writes to anything else, such as /dev/stdout.
  * @param file a path, relative to the folder in which the user typed `npm run`.
- * @param content its errors are thrown as they are.
+ * @param content an error of it is thrown as it is, and the file stays as it was.
  * @param mode by default, that of the existing file.
  */
 export async function writeOutput(

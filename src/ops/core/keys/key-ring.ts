@@ -1,5 +1,5 @@
-// The keys that sign access tokens. A key is a secret of the Worker. Its name, JWT_KEY_ and a KID, says from which Unix second the key signs:
-// Cloudflare returns only the names of secrets. Every key verifies tokens until it is dropped.
+// The keys that sign access tokens. A key is a secret of the Worker. Its name, JWT_KEY_ and a KID, says from which Unix second the key
+// signs: Cloudflare returns only the names of secrets. Every key verifies tokens until it is dropped.
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'

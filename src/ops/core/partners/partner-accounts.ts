@@ -70,7 +70,8 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
 }
 
 /**
- * Creates a partner with a first secret. Checks the contact, too, but the caller stores it with `storeContact` after it has shown the secret.
+ * Creates a partner with a first secret. Checks the contact, too, but the caller stores it with `storeContact` after it has shown the
+ * secret.
  * @throws UserError when a value of the new partner is not valid, or its short name is taken.
  */
 export async function createPartner(

@@ -1,5 +1,5 @@
-// Marks partners in KV. KV has a copy of each partner, from which the Worker decides access while D1 fails. A change of a partner replaces
-// the copy by a mark: it says when access last ended, and while D1 fails, nothing from before that time counts.
+// Marks partners in KV. KV has a copy of each partner, from which the Worker decides access while D1 fails. A change of a partner
+// replaces the copy by a mark: it says when access last ended, and while D1 fails, nothing from before that time counts.
 import { abbreviate } from '../../../abbreviate.ts'
 import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
@@ -30,7 +30,10 @@ export interface MarkedChange<Made extends Entries> {
   /** The short name or the client ID, as the operator typed it. */
   name: string
   kind: PartnerEntry['kind']
-  /** Makes the change in the database. @returns the entries after it, and what else it made. The same entries: KV's copy is still right. */
+  /**
+   * Makes the change in the database.
+   * @returns the entries after it, and what else it made. The same entries: KV's copy is still right.
+   */
   change: (found: RecordedPartner) => Promise<Made>
 }
 
@@ -53,9 +56,9 @@ function endsAccess(kind: string): boolean {
 }
 
 /**
- * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before. If there was nothing to change, it marks the
- * partner all the same, unless KV has a newer copy: an earlier run of the command may have stopped before the mark. When the database fails, or does not
- * answer for five seconds, a change that ends access writes the mark without the database.
+ * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before. If there was nothing to change, it
+ * marks the partner all the same, unless KV has a newer copy: an earlier run of the command may have stopped before the mark. When the
+ * database fails, or does not answer for five seconds, a change that ends access writes the mark without the database.
  * @param warn receives a warning when the mark can't be written: the change is made in any case.
  * @returns the partner before the change, and what `change` returned.
  */
@@ -126,8 +129,8 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
 }
 
 /**
- * Writes the mark of a change. Another command may have changed the partner at the same time, and this mark may have replaced the later one:
- * so it reads the record once more, and if there is a newer change, writes its mark as well.
+ * Writes the mark of a change. Another command may have changed the partner at the same time, and this mark may have replaced the later
+ * one: so it reads the record once more, and if there is a newer change, writes its mark as well.
  */
 async function markRecorded(
   store: Store,
@@ -173,7 +176,10 @@ function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner):
   return writeMark(store, partner, Math.max(...endedAt.map(toEndMs)))
 }
 
-/** @param second in Unix seconds, which is what D1's clock has. @returns the end of that second in Unix milliseconds; 0 without a second. */
+/**
+ * @param second in Unix seconds, which is what D1's clock has.
+ * @returns the end of that second in Unix milliseconds; 0 without a second.
+ */
 function toEndMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }

@@ -1,5 +1,5 @@
-// Finds the partners whose secrets and tokens leaked, and whether the service still accepts them. The database stores only a salted hash of
-// each client secret, so a secret is compared with the hashes of all. A token names its partner.
+// Finds the partners whose secrets and tokens leaked, and whether the service still accepts them. The database stores only a salted hash
+// of each client secret, so a secret is compared with the hashes of all. A token names its partner.
 import { readPbkdf2Iterations } from '../../../api/config.ts'
 import { decodeBase64Url } from '../../../crypto/base64.ts'
 import { findMatchingHash } from '../../../crypto/client-secret.ts'

@@ -37,8 +37,8 @@ export async function findLaterChanges(
 }
 
 /**
- * Returns a function that lists which fields of `conflicts` a change sets to another value. It lists `undefined` for a whole plan that was
- * added or removed, or that has a conflict as a whole.
+ * Returns a function that lists which fields of `conflicts` a change sets to another value. It lists `undefined` for a whole plan that
+ * was added or removed, or that has a conflict as a whole.
  */
 export function createConflictFinder(conflicts: readonly FieldConflict[]) {
   const byPlan = Map.groupBy(conflicts, ({ identifier }) => identifier)

@@ -60,7 +60,10 @@ interface Effect {
   merged: readonly PlanChange[]
 }
 
-/** Says which values a pending publication will later give to the fields of `changes`: a sentence, or none. Also if the values are the same. */
+/**
+ * Says which values a pending publication will later give to the fields of `changes`: a sentence, or none. Also if the values are the
+ * same.
+ */
 function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others, merged }: Effect): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
   const mergedById = new Map(merged.map(({ planId, after }) => [planId, after]))

@@ -1,5 +1,5 @@
-// Undo takes a publication back. Redo makes a conflicted, cancelled or pending publication again. Both compute a new publication, merged field
-// by field with the catalog as it is now.
+// Undo takes a publication back. Redo makes a conflicted, cancelled or pending publication again. Both compute a new publication, merged
+// field by field with the catalog as it is now.
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
@@ -63,8 +63,8 @@ export async function prepareUndo(
 }
 
 /**
- * Computes the publication that makes the unpublished publication `id` again, without publishing it. Its values overwrite later changes by
- * others, unless `exceptChanged` leaves the plans with such changes as they are.
+ * Computes the publication that makes the unpublished publication `id` again, without publishing it. Its values overwrite later changes
+ * by others, unless `exceptChanged` leaves the plans with such changes as they are.
  * @param at Unix seconds: the time of the new publication. By default the time of the old one, if that is still to come.
  * @throws UserError when publication `id` was published, or nothing of it is left to publish.
  */

@@ -36,8 +36,8 @@ export type PublishResult =
   | { kind: 'outdated'; change: CatalogChange }
 
 /**
- * Writes a proposal into the database as a new publication, and publishes it now. With a time it is scheduled instead, and where approval is
- * required it waits for that.
+ * Writes a proposal into the database as a new publication, and publishes it now. With a time it is scheduled instead, and where approval
+ * is required it waits for that.
  * @param proposal a change that fits the catalog at its `baseRevision`.
  * @throws UserError when others changed the same fields meanwhile, or ended the publication.
  */

@@ -1,4 +1,5 @@
-// Copies the database into SQL, which `wrangler d1 execute --file` runs on an empty database, and compares a copy with the database of now.
+// Copies the database into SQL, which `wrangler d1 execute --file` runs on an empty database, and compares the current database with
+// a copy.
 import {
   readTable,
   selectFingerprint,

@@ -95,7 +95,9 @@ export async function examineDeploy(
   return { obstacles: select('problem'), doubts: select('warning') }
 }
 
-/** Checks the migrations, which is the first call to the database. If it fails, says what partners get if D1 also fails for the Worker. */
+/**
+ * Checks the migrations, which is the first call to the database. If it fails, says what partners get if D1 also fails for the Worker.
+ */
 async function checkSchema(known: readonly string[], { db, target }: Store): Promise<HealthCheck[]> {
   const name = 'migrations'
   try {
@@ -143,8 +145,8 @@ async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
 }
 
 /**
- * Writes an entry into KV, which shows that KV answers, and that the API token may change it. The entry lasts a minute, the shortest time, and has
- * a new name each time, because KV takes one write a second for each key.
+ * Writes an entry into KV, which shows that KV answers, and that the API token may change it. The entry lasts a minute, the shortest
+ * time, and has a new name each time, because KV takes one write a second for each key.
  */
 async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   await putKeys([`doctor:${crypto.randomUUID()}`], {}, 60)

@@ -1,5 +1,5 @@
-// Sends the requests of the smoke test. After a deploy, the old version answers some requests for seconds, so each request is repeated until
-// the new version answers it.
+// Sends the requests of the smoke test. After a deploy, the old version answers some requests for seconds, so each request is repeated
+// until the new version answers it.
 import { isJsonObject } from '../../../json.ts'
 import type { Clock } from '../../shared/clock.ts'
 
@@ -29,8 +29,8 @@ const pauseMs = 700
 const timeoutMs = 10_000
 
 /**
- * Returns a function that sends a request, and repeats it until the wanted version answers. One answer of the wanted version doesn't mean that
- * it answers all requests: so every request is repeated for itself.
+ * Returns a function that sends a request, and repeats it until the wanted version answers. One answer of the wanted version doesn't mean
+ * that it answers all requests: so every request is repeated for itself.
  * @param version the wanted version. Without it, the first answer counts.
  * @throws Error that names both versions, after `maxWaitSeconds`.
  */

@@ -1,4 +1,5 @@
-// `watch`: checks whether a deployed environment keeps its promises, by its requests of the past hours, by the checks of `doctor`, and by a smoke test.
+// `watch`: checks whether a deployed environment keeps its promises, by its requests of the past hours, by the checks of `doctor`, and by
+// a smoke test.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { toProblem, ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
