@@ -1,4 +1,4 @@
-// The keys of KV and of the isolate's memory. A version changes when the format of a value changes.
+// The keys of copies in KV and in an isolate's memory. The version in a key, `v3`, changes when the format of the value changes.
 import { filterNames, type PlanFilter } from '../catalog/plan-filters.ts'
 
 export function getPlanListKey(country: string, filter: PlanFilter): string {
@@ -8,8 +8,8 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
 export const partnerKeyPrefix = 'partner:v3:'
 
 /**
- * The metadata of the mark that takes the place of a partner's copy when an operator changes the partner. After a Worker has read the
- * mark, it uses nothing about the partner from before `endedAtMs`.
+ * A command that changes a partner puts a mark in the place of the partner's copy: an empty value with this metadata. A Worker that has
+ * read the mark uses nothing that it knew about the partner before `endedAtMs`.
  */
 export interface PartnerMark {
   shortName: string
@@ -17,14 +17,14 @@ export interface PartnerMark {
   endedAtMs: number
 }
 
-/** A replica of D1 lags behind by less than this: its answer about a partner counts as this much older. */
+/** A replica of D1 is assumed to lag behind by less than this, so any answer about a partner counts as this much older. */
 export const maxReplicaLagMs = 60_000
 
 export function getPartnerKey(clientId: string): string {
   return `${partnerKeyPrefix}${clientId}`
 }
 
-/** Equal filters give equal texts. Values are escaped, so that no value can pass for another filter. */
+/** @returns a text such as `currency=KES`, the same for equal filters. Values are escaped, so that none can pass for another filter */
 export function formatFilter(filter: PlanFilter): string {
   const given = filterNames.filter((name) => filter[name] !== undefined)
   // Fast path: no filter.

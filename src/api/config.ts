@@ -1,4 +1,4 @@
-// Turns variables and secrets into checked values. Errors name the variable and never contain its value.
+// Turns the Worker's variables and secrets into checked values. An error names the variable, and never contains its value.
 import { isIterationCount, maxPbkdf2Iterations } from '../crypto/client-secret.ts'
 import { createSeal, type Seal } from '../crypto/seal.ts'
 import {
@@ -15,7 +15,7 @@ export const defaultTokenLifetimeSeconds = 3600
 
 export interface Config {
   signingKeys: SigningKeys
-  /** For the copies in KV. */
+  /** Seals the copies of partners in KV. */
   seal: Seal
   /** The value of `expires_in`. */
   tokenLifetimeSeconds: number
@@ -23,7 +23,7 @@ export interface Config {
   pbkdf2Iterations: number
 }
 
-/** The variables of `env`. A variable is a number in wrangler.toml and a string from `--var`. */
+/** Variables of the Worker. In wrangler.toml, a variable may be a number. One from `--var` is a string. */
 export interface ConfigSource {
   TOKEN_LIFETIME_SECONDS?: string | number
   PBKDF2_ITERATIONS?: string | number
@@ -36,12 +36,12 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** The service has no key yet. */
+/** The service has no signing key yet: it is not set up. */
 export class NoSigningKeyError extends ConfigError {}
 
 export type ReadConfig = (env: object) => Promise<Config>
 
-/** Checks each `env` object once: the same object serves every request of an isolate. */
+/** Returns a function that checks each `env` object once. All requests of an isolate have the same object. */
 export function createConfigReader(): ReadConfig {
   const configs = new WeakMap<object, Config>()
   return async (env) => {
@@ -59,9 +59,11 @@ export async function parseConfig(env: object): Promise<Config> {
   return { signingKeys, seal: createSeal(signingKeys), ...parseVariables(env) }
 }
 
-/** Without the secrets. @throws ConfigError when a variable is wrong. */
+/** Checks the variables and not the secrets. @throws ConfigError when a variable is wrong. */
 export function parseVariables(env: ConfigSource): Omit<Config, 'signingKeys' | 'seal'> {
-  return { tokenLifetimeSeconds: readTokenLifetimeSeconds(env), pbkdf2Iterations: readPbkdf2Iterations(env) }
+  const tokenLifetimeSeconds = parsePositiveInteger(env.TOKEN_LIFETIME_SECONDS ?? defaultTokenLifetimeSeconds)
+  if (tokenLifetimeSeconds === undefined) throw new ConfigError('TOKEN_LIFETIME_SECONDS must be a positive integer.')
+  return { tokenLifetimeSeconds, pbkdf2Iterations: readPbkdf2Iterations(env) }
 }
 
 async function readSigningKeys(env: object): Promise<SigningKeys> {
@@ -69,7 +71,7 @@ async function readSigningKeys(env: object): Promise<SigningKeys> {
     const kid = parseKeyName(name)
     return kid === undefined ? [] : [{ kid, value }]
   })
-  // The IDs have the same length.
+  // The IDs can be compared as texts, because all have ten digits.
   const newestFirst = secrets.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
   const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => readSigningKey(kid, value)))
   if (first !== undefined) return [first, ...rest]
@@ -84,13 +86,7 @@ async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> 
   )
 }
 
-function readTokenLifetimeSeconds({ TOKEN_LIFETIME_SECONDS = defaultTokenLifetimeSeconds }: ConfigSource): number {
-  const seconds = parsePositiveInteger(TOKEN_LIFETIME_SECONDS)
-  if (seconds === undefined) throw new ConfigError('TOKEN_LIFETIME_SECONDS must be a positive integer.')
-  return seconds
-}
-
-/** Exported for the command line, which hashes secrets but has no signing keys. */
+/** Exported for the command line, which hashes secrets. */
 export function readPbkdf2Iterations({ PBKDF2_ITERATIONS = maxPbkdf2Iterations }: ConfigSource): number {
   const iterations = parsePositiveInteger(PBKDF2_ITERATIONS)
   if (iterations === undefined || !isIterationCount(iterations)) {

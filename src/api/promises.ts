@@ -1,18 +1,15 @@
-// The promises to partners, and their contact addresses. The owner of the service edits this file. The Worker's cache,
-// `ops watch`, the site, openapi.json and security.txt read it; after a change, run `npm run generate`. `npm run check` names the
-// project's pages that repeat a number and must follow.
+// The promises to partners, and the addresses for their mail. The owner of the service edits this file. The Worker's cache, `ops watch`,
+// the site, openapi.json and security.txt read it. After a change, run `npm run generate`. `npm run check` then names the pages of the
+// project that repeat a number and must be changed, too.
 
 /** The target for token requests and for plan requests: the share that doesn't fail with 500 or 503. */
 export const availabilityTargetPercent = 99.9
 /** The number of days over which the availability is computed. */
 export const availabilityDays = 30
-/**
- * The first day in production on Cloudflare, such as '2027-01-15'. Null: not in production yet, and the page says that only tests
- * support its numbers.
- */
+/** The first day in production, such as '2027-01-15'. Null while there is none: the site says that only tests support its numbers. */
 export const inProductionSince: string | null = null
 
-/** While D1 answers, a change of a plan or a partner applies everywhere within this time. The cache follows it. */
+/** While D1 answers, a change of a plan or a partner applies everywhere within this time. The Worker's cache obeys it. */
 export const freshnessSeconds = 120
 
 /** While D1 fails, copies of partners and lists, in memory and in KV, are used for this long. */
@@ -50,7 +47,7 @@ export const securityEmail = 'security@catalog.example.com'
  */
 export const sandboxOrigin: string | null = null
 
-/** Fair use: plan requests of one account per minute. The service refuses none above it. */
+/** Fair use: plan requests of one account per minute. The service does not refuse more. */
 export const fairUsePerMinute = 60
 
 /** Questions of partners that only the owner can answer, for the block "Support" of the site. The answers are Markdown. */

@@ -1,8 +1,8 @@
-// The cases of the demo catalog, for tests of partners' programs.
+// The cases of the demo catalog, with which partners test their programs. The site shows them.
 
 /**
- * By country: what its list holds, and what a program should do, as Markdown without blocks. The cases are data only:
- * test/catalog/demo.test.ts proves that demo.json has them.
+ * By country: what its list holds, and what a partner's program should do with it, in Markdown without blocks.
+ * test/catalog/demo.test.ts proves that the lists of demo.json are these.
  */
 export const demoCases = {
   KE: {

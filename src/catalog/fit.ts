@@ -1,14 +1,15 @@
-// Decides whether changes fit a catalog: the only place. Pure, on plain JSON. The database, the schedule and the forecast use it.
+// The only place that decides whether changes fit a catalog. On plain JSON, for the database, the Worker's schedule and the forecast.
 import { isJsonObject } from '../json.ts'
 import { isSameJson, mergePlan, nameConflicts, type FieldConflict, type PlainPlan } from './merge-plan.ts'
 import { nameSome } from '../abbreviate.ts'
 
-/** A plan that a change concerns. Null is a plan that doesn't exist. */
+/** A plan that a change adds, changes or removes. Null is a plan that doesn't exist. */
 export interface ComparedPlan<Plan> {
   /** The plan from which the change was computed. */
   base: Plan | null
+  /** The plan after the change. */
   own: Plan | null
-  /** In the catalog: `base`, unless others changed the plan since. */
+  /** The plan in the catalog now. Equals `base` unless others changed the plan since. */
   current: Plan | null
 }
 
@@ -30,13 +31,13 @@ interface OwnedClaim extends Claim {
   plan: string
 }
 
-/** Two plans that don't agree on a claim: a plan of the change, and another plan of the change or the catalog. */
+/** Two plans that disagree on a claim: a plan of the change, and another plan of the change or of the catalog. */
 export interface Contradiction extends OwnedClaim {
   otherPlan: string
   otherValue: unknown
 }
 
-/** Why a change does not fit. `members`: plans would have different fields. */
+/** Why a change does not fit. */
 export type Misfit =
   /** @param by the pending publications that will change these fields first; empty when others already changed them. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
@@ -46,19 +47,8 @@ export type Misfit =
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
-export interface Fit<Plan> {
-  /** Compares one plan of the change. @returns the plan after it, merged with later changes by others. */
-  add: (compared: ComparedPlan<Plan>) => Plan | null
-  /** Lists the claims that the change adds or changes: other plans of the catalog must agree with them. */
-  listNewClaims: () => Claim[]
-  /** Compares other plans of the catalog: the plans that share a claim matter. */
-  addOthers: (plans: Iterable<PlainPlan>) => void
-  /** @returns undefined when the change fits. */
-  findMisfit: () => Misfit | undefined
-}
-
-/** Compares the plans of a change one after the other: there may be more than memory holds. */
-export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
+/** Compares the plans of a change one by one, because memory may not hold all. Add all plans before you ask for a result. */
+export function createFit<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
   const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
@@ -83,14 +73,17 @@ export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
   }
 
   return {
-    add: ({ base, own, current }) => {
+    /** Adds a plan of the change. @returns the plan after the change, merged with later changes by others. */
+    add: ({ base, own, current }: ComparedPlan<Plan>): Plan | null => {
       const merge = mergePlan(base, own, current)
       conflicts.push(...merge.conflicts)
       if (merge.plan !== null) addClaims(merge.plan, current)
       return merge.plan
     },
-    listNewClaims: () => [...claims.values()].filter(({ isNew }) => isNew),
-    addOthers: (plans) => {
+    /** Lists the claims that the change adds or changes: other plans of the catalog must agree with them. */
+    listNewClaims: (): Claim[] => [...claims.values()].filter(({ isNew }) => isNew),
+    /** Compares other plans of the catalog. Only plans that share a new claim make a difference. */
+    addOthers: (plans: Iterable<PlainPlan>): void => {
       for (const plan of plans) {
         for (const claim of listClaims(plan)) {
           const own = claims.get(keyOf(claim))
@@ -98,7 +91,8 @@ export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
         }
       }
     },
-    findMisfit: () => {
+    /** @returns undefined when the change fits. */
+    findMisfit: (): Misfit | undefined => {
       if (conflicts.length > 0) return { kind: 'changed_fields', conflicts }
       const [first] = contradictions
       if (first === undefined) return undefined
@@ -111,7 +105,7 @@ export function createFit<Plan extends PlainPlan>(): Fit<Plan> {
 const keyOf = ({ field, id }: Claim) => `${field} ${String(id)}`
 const nameOf = (plan: PlainPlan) => String(plan['identifier'])
 
-/** A removed field is a member without a value. */
+/** Lists the names of a plan's fields. A removed field has the value undefined. */
 const listMembers = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
 
 function listClaims(plan: PlainPlan): Claim[] {
@@ -133,14 +127,14 @@ export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null)
   return listClaims(after).filter((claim) => !isSameJson(known.get(keyOf(claim)), claim.value))
 }
 
-/** Lists the objects of a plan that have an ID: plans with the same ID share the values. */
+/** Lists the claims about a plan's objects that have an ID, such as its category. */
 export function listShared(plan: PlainPlan): (Claim & { value: Record<string, unknown> })[] {
   return Object.entries(plan).flatMap(([field, value]) =>
     isJsonObject(value) && 'id' in value ? [{ field, id: value['id'], value }] : [],
   )
 }
 
-/** Says why a change does not fit, as a part of a sentence. */
+/** Says why a change does not fit, as a part of a sentence, such as `others changed name of gold`. */
 export function describeMisfit(misfit: Misfit): string {
   switch (misfit.kind) {
     case 'changed_fields': {
@@ -162,7 +156,7 @@ export function describeMisfit(misfit: Misfit): string {
   }
 }
 
-/** Names the values on which plans don't agree: `category.name of gold`. */
+/** Names the values on which plans disagree, such as `category.name of gold`. */
 export function nameContradictions(contradictions: readonly Contradiction[]): string {
   return nameSome(
     contradictions.flatMap((contradiction) =>
@@ -171,7 +165,7 @@ export function nameContradictions(contradictions: readonly Contradiction[]): st
   )
 }
 
-/** Lists the paths whose values differ: `category.name`, or the field, if its values are no objects. */
+/** Lists the paths whose values differ, such as `category.name`, or only the field if its values are no objects. */
 export function listDifferingMembers({ field, value, otherValue }: Contradiction): string[] {
   if (!isJsonObject(value) || !isJsonObject(otherValue)) return [field]
   const members = Object.keys({ ...value, ...otherValue })

@@ -1,29 +1,33 @@
-// The three-way merge of a plan, by field. Pure, on plain JSON: the Worker's schedule merges without the schema.
+// Merges two changes of one plan, field by field. On plain JSON: the Worker's schedule merges without the schema.
 import { nameSome } from '../abbreviate.ts'
 import { isJsonObject } from '../json.ts'
 import { mergeRules } from './merge-rules.ts'
 
-/** A plan with any fields, also with fields that this copy of the code doesn't know. */
+/** A plan with any fields, also with fields that this version of the code doesn't know. */
 export type PlainPlan = Readonly<Record<string, unknown>>
 
-/** Both sides changed a field in different ways. Without a field: one removed the plan, or made it another plan. */
+/** Both sides changed a field in different ways: `own` and `current` are their values. */
 export interface FieldConflict {
+  /** Of the plan. */
   identifier: string
+  /** Undefined if one side removed the plan, or made it another plan: then both values are plans. */
   field: string | undefined
   own: unknown
   current: unknown
 }
 
 export interface PlanMerge<Plan> {
-  /** Has its own values where there is a conflict. */
+  /** Where there is a conflict, it has the value of `own`. */
   plan: Plan | null
   conflicts: FieldConflict[]
 }
 
 /**
- * Merges the own changes of a plan with later changes by others. A field is one value, unless `mergeRules` has a rule for it. A plan
- * with another identifier is another plan.
- * @param base the plan before both changes. Null is a plan that doesn't exist.
+ * Merges a change of a plan with later changes by others. A field is one value, unless `mergeRules` has a rule for it. A plan with another
+ * identifier is another plan. Null is a plan that doesn't exist.
+ * @param base the plan before both changes.
+ * @param own the plan after the change.
+ * @param current the plan after the changes by others.
  */
 export function mergePlan<Plan extends PlainPlan>(
   base: Plan | null,
@@ -66,6 +70,7 @@ export function mergePlan<Plan extends PlainPlan>(
   return { plan: { ...own, ...merged }, conflicts }
 }
 
+/** Removes the items that one side removed, and adds those that one side added. */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
   const [before, ours, theirs] = [listItems(base), listItems(own), listItems(current)]
   const kept = theirs.filter((item) => ours.includes(item) || !before.includes(item))
@@ -77,14 +82,14 @@ function listItems(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether two JSON values are the same: the order of members and of items doesn't matter. */
+/** Whether two JSON values are the same. The order of members and of items doesn't matter. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item) => b.includes(item))
   if (!isJsonObject(a) || !isJsonObject(b)) return a === b
   return Object.keys({ ...a, ...b }).every((name) => isSameJson(a[name], b[name]))
 }
 
-/** `lockInPeriod of gold, plan cash and 2 more` */
+/** @returns a text such as `lockInPeriod of gold, plan cash and 2 more` */
 export function nameConflicts(conflicts: readonly FieldConflict[]): string {
   return nameSome(
     conflicts.map(({ identifier, field }) =>

@@ -1,12 +1,12 @@
-// The fields of a plan that don't merge as one independent value. plan-schema.ts declares the fields; the Worker's schedule merges without
-// it.
+// Rules for the fields of a plan that don't merge as one value by itself. Not in plan-schema.ts, which declares the fields: the Worker's
+// schedule merges plans without loading the schema.
 
 export interface MergeRule {
-  /** A list whose items are merged each. */
+  /** A list whose items merge one by one. */
   isSet?: true
-  /** Not merged, but computed from the merged fields. */
+  /** Computes the value from the merged fields. */
   compute?: (fields: Readonly<Record<string, unknown>>) => unknown
-  /** A new value conflicts with a new value of this field by somebody else: a return and its date belong to one month. */
+  /** The name of another field: a new value of one conflicts with somebody else's new value of the other. A return and its date belong together. */
   partner?: string
 }
 

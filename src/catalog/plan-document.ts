@@ -5,13 +5,14 @@ import type { CatalogPlan, Plan } from './plan-schema.ts'
 /** The plan as JSON, and a JSON array of country codes. Both are null for a removed plan. */
 export type StoredPlan = [document: string | null, viewableIn: string | null]
 
+/** @returns the columns of a plan, null for a removed plan */
 export function storePlan(stored: CatalogPlan | null): StoredPlan {
   if (stored === null) return [null, null]
   const { viewableIn, ...plan } = stored
   return [JSON.stringify(plan), JSON.stringify(viewableIn.toSorted())]
 }
 
-/** Trusts a document, because an import has checked it. Versions from before a field was added lack the field. */
+/** Reads the columns of a plan, and trusts their shape: it was checked before they were written. A plan lacks fields that were added later. */
 export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
   if (document === null || viewableIn === null) return null
   return { ...parseTrusted<Plan>(document), viewableIn: parseTrusted<string[]>(viewableIn) }

@@ -1,9 +1,9 @@
-// The filters of the plan list. The parser, the cache key, the SQL, openapi.json, the client, the guides, the site's
-// controls and `why` read this table. It doesn't load the schema: it runs in the Worker, in Node and in browsers.
+// The filters of the plan list, in one table: parser, cache key, SQL, openapi.json, client, guides, the site's controls and `why` read it.
+// The file doesn't load the schema, because it also runs in the Worker and in browsers.
 import { readPath } from '../json.ts'
 import type { Plan } from './plan-schema.ts'
 
-/** The path of each field or member whose value is a Value, such as `$.category.id`. */
+/** The paths of a plan at which the value has the type Value, such as `$.category.id`. */
 type PathTo<Value, Part = Plan, Start extends string = '$'> = {
   [Name in keyof Part & string]: Part[Name] extends Value | null
     ? `${Start}.${Name}`
@@ -23,11 +23,11 @@ interface FilterDefinition<Value extends FilterValue> {
   expected: string
   /** JSON Schema of the parameter, for openapi.json. Its type is the type of Value. */
   schema: { type: 'string' | 'integer' | 'boolean'; minimum?: number; pattern?: string }
-  /** Where a plan has the value. */
+  /** The path in a plan of the value that the filter compares. */
   path: PathTo<Value>
-  /** Where a plan has the text that the site shows for the value. Default: the value itself. */
+  /** The path in a plan of the text that the site shows for the value. Default: the value itself. */
   labelPath?: PathTo<string>
-  /** Returns the canonical value of a non-empty text, or undefined when the text is invalid. */
+  /** Returns the value that a text in a URL stands for, undefined if the text is invalid. The text is not empty. */
   parse: (text: string) => Value | undefined
 }
 
@@ -41,7 +41,7 @@ const definitions = {
     schema: { type: 'integer', minimum: 0 },
     path: '$.category.id',
     labelPath: '$.category.displayName',
-    // A plan's category ID is below MAX_SAFE_INTEGER (see maxId in plan-schema.ts), so the cap matches nothing.
+    // No category has the ID MAX_SAFE_INTEGER (see maxId in plan-schema.ts): a larger number selects no plan.
     parse: (text) => (/^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined),
   } satisfies FilterDefinition<number>,
   fundType: {
@@ -50,7 +50,7 @@ const definitions = {
     expected: 'text in UTF-8',
     schema: { type: 'string' },
     path: '$.fundType',
-    // Decoding has replaced bytes that are not UTF-8.
+    // Decoding the URL has replaced bytes that are not UTF-8 by this character.
     parse: (text) => (text.includes('\uFFFD') ? undefined : text.normalize('NFC')),
   } satisfies FilterDefinition<string>,
   currency: {
@@ -65,7 +65,7 @@ const definitions = {
 
 export type FilterName = keyof typeof definitions
 type FilterValues = { [Name in FilterName]: NonNullable<ReturnType<(typeof definitions)[Name]['parse']>> }
-/** The filters of one request, as canonical values. They combine with AND. */
+/** The filters of one request. A plan must match all of them. */
 export type PlanFilter = Partial<FilterValues>
 
 /** In the order of the documentation. */
@@ -80,7 +80,7 @@ function isFilterName(name: string): name is FilterName {
   return name in planFilters
 }
 
-/** Sets one filter from a non-empty text. Returns false, and sets nothing, when the text is invalid. */
+/** Sets one filter from a text of a URL, which is not empty. @returns false, and sets nothing, when the text is invalid */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- ties the type of the value to the name
 export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Name, text: string): boolean {
   const value = planFilters[name].parse(text)
@@ -89,13 +89,13 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
   return true
 }
 
-/** The only value with which a filter of the table selects the plan, undefined if no value does. */
+/** @returns the value with which a filter of the table selects the plan, undefined if no value does */
 export function getValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
   const text = readText(plan, path)
   return text === '' ? undefined : parse(text)
 }
 
-/** Returns an empty text when the plan has no value there. */
+/** @returns the value at a path of a plan as a text, empty if the plan has none */
 export function readText(plan: Plan, path: string): string {
   const [, ...names] = path.split('.')
   const value = readPath(plan, ...names)
@@ -106,7 +106,7 @@ function isFilterValue(value: unknown): value is FilterValue {
   return ['string', 'number', 'boolean'].includes(typeof value)
 }
 
-/** Returns every filter that selects the plan, such as `currency=KES`. */
+/** Lists every filter that selects the plan, such as `currency=KES`. */
 export function listMatchingFilters(plan: Plan): string[] {
   return Object.entries(planFilters).flatMap(([name, filter]) => {
     const value = getValue(plan, filter)

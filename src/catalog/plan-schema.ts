@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'
 import { findCountryHint, isCountryCode } from './country-codes.ts'
 
-/** For amounts and returns. */
+/** The digits that an amount or a return may have. */
 export const maxDigits = 15
 /** One less than MAX_SAFE_INTEGER: the filter categoryId turns larger numbers into MAX_SAFE_INTEGER, which no category has. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
@@ -14,7 +14,7 @@ const countryCode = z.string({ error: 'a country code' }).refine(isCountryCode, 
   error: ({ input }) => `an ISO 3166-1 alpha-2 country code in upper case, such as "KE"${findCountryHint(input)}`,
 })
 
-/** The part of the rule that JSON Schema can express. */
+/** JSON Schema can express only this part of the rule for a currency. */
 const currencyPattern = '^[A-Z]{3}$'
 const isoCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
 const currencies = new Set(listCurrencies())
@@ -23,26 +23,27 @@ const currencyCode = z
   .refine((text) => currencies.has(text), isoCurrency)
   .meta({ pattern: currencyPattern })
 
-/** Every control character, C1 included, but tab and line feed. */
+/** Every control character except tab and line feed. */
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
+/** `expected` says what breaks no rule: it completes "must be …". */
 type TextRule = readonly [isKept: (value: string) => boolean, expected: string]
 
-/** Text with a visible character, and that every JSON parser keeps unchanged. */
+/** A text has a visible character, and every JSON parser keeps it unchanged. */
 const textRules: readonly TextRule[] = [
   [(value) => !controlCharacter.test(value), 'text without control characters other than tab and line feed'],
   [(value) => !value.includes('\ufffd'), 'text without U+FFFD, which stands in place of a letter that was lost'],
   [(value) => value.isWellFormed(), 'well-formed Unicode text'],
   [hasVisibleCharacter, 'text with a visible character'],
 ]
-/** A name or link that customers read: one line of visible characters. */
+/** A line is a text of visible characters without a line break, such as a name that customers read. */
 const lineRules: readonly TextRule[] = [
   ...textRules,
   [(value) => !hasHiddenCharacter(value), 'text without control, bidirectional and invisible characters'],
 ]
 
-/** Reports one issue, whatever is wrong. */
+/** The rule for a text. It reports one issue, even if the text breaks several rules. */
 const text = (maxLength: number, rules = textRules) => {
   const error = `text of 1 to ${maxLength} characters`
   const lengthRule: TextRule = [(value) => value.length <= maxLength && value !== '', error]
@@ -65,16 +66,16 @@ const line = (maxLength: number) => text(maxLength, lineRules)
 
 /** The characters that RFC 3986 allows in a path, a query and a fragment. */
 const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
-/** Without a user name: with one, a URL can seem to have another host. */
+/** Allows no user name: with one, a URL can seem to have another host. */
 const urlPattern = `^https://[A-Za-z0-9._-]+(:[0-9]+)?([/?](${urlCharacter})*)?(#(${urlCharacter})*)?$`
-/** Excludes IP addresses in any notation, and names without a dot. */
+/** The end of a host's name. Excludes IP addresses in any notation, and names without a dot. */
 const publicHost = /\.(?:[a-z]{2,}|xn--[a-z0-9-]+)$/
 const isPublicUrl = (url: string) => new RegExp(urlPattern).test(url) && publicHost.test(URL.parse(url)?.hostname ?? '')
 const httpsUrl = line(2000)
   .refine(isPublicUrl, 'an https URL with a domain name, and without a user name, spaces and letters such as é')
   .meta({ format: 'uri', pattern: urlPattern })
 
-/** JSON.stringify writes -0 as 0. */
+/** Replaces -0, which JSON.stringify would change to 0. */
 const writeZero = (value: number) => (value === 0 ? 0 : value)
 
 const integer = `an integer from 0 to ${maxId}`
@@ -109,7 +110,7 @@ const annualReturn = z
   .overwrite(writeZero)
   .nullable()
 
-/** A field with its rule, its description for partners and an example. */
+/** Declares a field: its rule, its description for partners, and an example. */
 export function field<Schema extends z.ZodType>(rule: Schema, description: string, example: z.output<Schema>): Schema {
   return rule.meta({ description, examples: [example] })
 }
@@ -137,7 +138,7 @@ export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
 const identifierRule =
   '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
 
-/** Digits alone are the ID of a plan. */
+/** Not only digits, so that a command can tell an identifier from the ID of a plan. */
 const identifier = z
   .string(identifierRule)
   .max(100, { error: identifierRule, abort: true })
@@ -146,8 +147,8 @@ const date = z.iso.date('a calendar date as YYYY-MM-DD')
 const trueOrFalse = z.boolean('true or false')
 
 /**
- * The fields in the contract's order. The examples differ, so that a test sees when two fields are mixed up. A field that is
- * added later is the last one, and `.default(value)` is its value in older plans and catalog files, which lack it.
+ * The fields of a plan in the contract's order. Their examples differ, so that a test sees when two fields are mixed up. Add a new field
+ * last, with `.default(value)`: plans and catalog files from before lack it, and get this value.
  */
 const planShape = {
   id: field(

@@ -7,7 +7,7 @@ import type { SigningKey } from './signing-keys.ts'
 const issuer = 'partner-investment-plan-catalog'
 const audience = 'partner-investment-plan-catalog'
 
-/** The clock of the machine that issued a token may be ahead by this much. */
+/** A token is valid although its `iat` is up to this far ahead: the clock of the machine that issued it may be. */
 const clockSkewSeconds = 60
 
 /** Our tokens are shorter than 1,000 characters. */
@@ -18,18 +18,18 @@ export interface AccessTokenClaims {
   sub: string
   /** The partner's short name. */
   partner: string
-  /** The partner's country when the token was issued, ISO 3166-1 alpha-2. May be outdated: never authorize with it. */
+  /** The partner's country when the token was issued, ISO 3166-1 alpha-2. It may be outdated, so it must not decide about access. */
   country?: string
-  /** Unix seconds. Later changes of the partner may have been unknown when the token was issued. */
+  /** Unix seconds. The token was issued without knowing later changes of the partner. */
   iat: number
-  /** Unix seconds. */
+  /** Unix seconds at which the token expires. */
   exp: number
 }
 
-/** Why a JWS is invalid. For the log; callers see only `invalid_token`. */
+/** Why a JWS is invalid. For the log: callers see only `invalid_token`. */
 export type JwsDefect = 'too_long' | 'not_three_segments' | 'foreign_header' | 'not_canonical' | 'bad_signature'
 
-/** Why a token is invalid. For the log; callers see only `invalid_token`. */
+/** Why a token is invalid. For the log, too. */
 export type TokenDefect =
   | JwsDefect
   | 'payload_not_an_object'
@@ -44,7 +44,7 @@ export type VerifiedToken =
   | { kind: 'expired' }
   | { kind: 'invalid'; reason: TokenDefect }
 
-/** @param tokenId the `jti` claim */
+/** Makes a signed token. @param tokenId the `jti` claim */
 export function issueAccessToken(
   { sub, partner, country, iat, exp }: AccessTokenClaims,
   key: Pick<SigningKey, 'jwk'>,
@@ -54,7 +54,7 @@ export function issueAccessToken(
   return sign(claims, key.jwk, 'HS256')
 }
 
-/** Checks the signature before the claims, so only a token that we issued is ever called expired. */
+/** Verifies the signature before the claims, so that only a token that we issued is ever called expired. */
 export async function verifyAccessToken(
   token: string,
   keys: readonly SigningKey[],
@@ -66,8 +66,8 @@ export async function verifyAccessToken(
 
 /**
  * Verifies a compact JWS (RFC 7515 section 7.1). The header must equal the header of one of our keys, character by character,
- * which fixes `alg`, `typ` and `kid` before anything is decoded. Every segment must be canonical Base64url. `verify` of hono/jwt
- * parses the payload as JSON before it verifies the signature, so it could not run the Wycheproof vectors.
+ * which fixes `alg`, `typ` and `kid` before anything is decoded. Every segment must be canonical Base64url. `verify` of hono/jwt is not
+ * used: it parses the payload as JSON before it verifies the signature, so the Wycheproof vectors could not test it.
  */
 export async function verifyJws(
   token: string,
@@ -101,7 +101,7 @@ function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   return checkTimes({ sub, partner, ...hint, iat, exp }, nowSeconds)
 }
 
-/** Checks `iat` and `exp` of a token whose signature has been verified. */
+/** Checks `iat` and `exp` of a token whose signature was verified before. */
 export function checkTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
   if (claims.iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
   return claims.exp <= nowSeconds ? { kind: 'expired' } : { kind: 'valid', claims }

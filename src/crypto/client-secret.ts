@@ -1,19 +1,19 @@
 // Client IDs and secrets: generate and recognize them, hash a secret for storage, verify one.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
-/** Deployed Workers refuse more. The local runtime does not, so this code refuses more everywhere. */
+/** Deployed Workers refuse more iterations. The local runtime does not, so this code refuses more everywhere. */
 export const maxPbkdf2Iterations = 100_000
 
 /** A partner has at most two live secrets: the current one, and the previous one during its grace period. */
 const maxLiveSecrets = 2
 
 /**
- * Finds client secrets in any text. The source of a regular expression for JavaScript and for RE2, which scanners such as
- * gitleaks use. Without word boundaries: before a secret may be `ACME_`, the `n` of an escaped line feed or a `3D` of a URL.
+ * The source of a regular expression that finds client secrets in any text. It works in JavaScript and in RE2, which scanners such as
+ * gitleaks use. It has no word boundaries: in front of a secret may be `ACME_`, the `n` of an escaped line feed or the `3D` of a URL.
  */
 export const clientSecretPattern = 'pcs_[0-9A-Za-z]{36}'
 
-/** The digits of base 62. */
+/** The digits of base 62, and the characters of client IDs and secrets. */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const clientIdLength = 16
 export const secretPrefix = 'pcs_'
@@ -22,6 +22,7 @@ const checksumLength = 6
 const saltBytes = 16
 const digestBytes = 32
 
+/** @returns that many random bytes */
 type RandomBytes = (length: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
@@ -34,7 +35,7 @@ export function generateClientSecret(random = randomBytes): string {
   return `${secretPrefix}${text}${computeChecksum(text)}`
 }
 
-/** Whether a text has the form and the checksum of a client secret. The Worker doesn't ask: to it, a secret is any text. */
+/** Whether a text has the form and the checksum of a client secret. Only for operators: the Worker takes any text as a secret. */
 export function isClientSecret(text: string): boolean {
   const end = secretPrefix.length + secretRandomLength
   const isFormed = new RegExp(`^${clientSecretPattern}$`).test(text)
@@ -57,7 +58,7 @@ function computeChecksum(text: string): string {
   return digits
 }
 
-/** Rejection sampling: skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
+/** Makes a text of random characters. It skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
 function randomText(length: number, random: RandomBytes): string {
   const limit = 256 - (256 % alphabet.length)
   let text = ''
@@ -71,7 +72,7 @@ function randomText(length: number, random: RandomBytes): string {
 
 /**
  * Hashes a secret for storage as `$pbkdf2-sha256$i=<iterations>$<salt>$<digest>`, with salt and digest in Base64url.
- * @throws RangeError when a deployed Worker could not verify that many iterations.
+ * @throws RangeError when a deployed Worker could not compute that many iterations
  */
 export async function hashSecret(secret: string, iterations: number, random = randomBytes): Promise<string> {
   if (!isIterationCount(iterations)) throw new RangeError(`PBKDF2 takes 1 to ${maxPbkdf2Iterations} iterations`)
@@ -81,10 +82,11 @@ export async function hashSecret(secret: string, iterations: number, random = ra
 }
 
 /**
- * Finds the stored hash that matches `secret`, or undefined.
- *
- * A refusal always costs two derivations, for an unknown client (no hashes) and for a client with one or two secrets, so
- * its duration does not tell them apart. `dummyIterations` is the number of iterations when there is no hash to check.
+ * Finds the hash that a secret matches. If there is none, the search costs two derivations, whether the client has no hash, because it is
+ * unknown, or has one or two. So the duration of a refusal does not tell whether a client exists.
+ * @param hashes the hashes of the client's secrets, as `hashSecret` makes them
+ * @param dummyIterations the cost of a derivation for a hash that is missing
+ * @returns undefined if no hash matches
  */
 export async function findMatchingHash(
   secret: string,
@@ -101,31 +103,33 @@ export async function findMatchingHash(
   return undefined
 }
 
+/** Takes the place of a hash that is missing. */
 const dummy = { salt: new Uint8Array(saltBytes), digest: new Uint8Array(digestBytes) }
 
-/** @returns undefined when the hash is malformed. */
+/** 22 and 43 characters hold the bytes of a salt and of a digest. */
+const hashForm = /^\$pbkdf2-sha256\$i=([1-9][0-9]{0,8})\$([\w-]{22})\$([\w-]{43})$/
+
+/** @returns undefined when the hash is malformed */
 function parseHash(hash: string) {
-  const [empty, scheme, cost, encodedSalt, encodedDigest, ...surplus] = hash.split('$')
-  const iterations = Number(/^i=([1-9][0-9]{0,8})$/.exec(cost ?? '')?.[1])
-  const salt = decodeBase64Url(encodedSalt ?? '')
-  const digest = decodeBase64Url(encodedDigest ?? '')
-  if (empty !== '' || scheme !== 'pbkdf2-sha256' || surplus.length > 0) return undefined
-  if (!isIterationCount(iterations) || salt?.length !== saltBytes || digest?.length !== digestBytes) return undefined
-  return { iterations, salt, digest }
+  const [, count, encodedSalt = '', encodedDigest = ''] = hashForm.exec(hash) ?? []
+  const iterations = Number(count)
+  const salt = decodeBase64Url(encodedSalt)
+  const digest = decodeBase64Url(encodedDigest)
+  return salt && digest && isIterationCount(iterations) ? { iterations, salt, digest } : undefined
 }
 
 export function isIterationCount(value: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= maxPbkdf2Iterations
 }
 
-/** PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2), 32 bytes. */
+/** Derives 32 bytes by PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2). */
 async function deriveDigest(secret: string, salt: Uint8Array, iterations: number) {
   const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), 'PBKDF2', false, ['deriveBits'])
   const parameters = { name: 'PBKDF2', hash: 'SHA-256', salt, iterations }
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, key, digestBytes * 8))
 }
 
-/** Compares in constant time. (The `timingSafeEqual` of Workers does not exist in Node.) */
+/** Compares in a time that depends only on the length. (The `timingSafeEqual` of Workers does not exist in Node.) */
 export function areBytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0

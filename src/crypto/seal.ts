@@ -1,4 +1,4 @@
-// Seals a text that is kept in a store, so that only the Worker can write it.
+// Seals texts in KV: only a Worker with the signing keys can write a text whose seal is right.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 import { findSigningKey, type SigningKeys } from './signing-keys.ts'
 
@@ -7,16 +7,19 @@ interface SealingKey {
   jwk: { k: string }
 }
 
-/** HMAC-SHA-256 under keys that HKDF (RFC 5869) derives from the signing keys. A MAC is wrong once its signing key is dropped. */
+/** A seal is an HMAC-SHA-256 under a key that HKDF (RFC 5869) derives from a signing key. It is wrong once that key is dropped. */
 export interface Seal {
-  /** The ID of the key that signs at this time, and the MAC under it in Base64url: `1795262400.…` */
+  /**
+   * @param nowMs Unix milliseconds: the key that signs tokens at this time is used
+   * @returns the ID of the key, and the MAC in Base64url: `1795262400.…`
+   */
   sign: (text: string, nowMs: number) => Promise<string>
-  /** Whether the MAC is right under the key that it names. */
+  /** Whether `mac`, as `sign` returns it, is right. */
   verify: (text: string, mac: string) => Promise<boolean>
 }
 
 export function createSeal(signingKeys: SigningKeys<SealingKey>): Seal {
-  // Derived at the first use: most requests need none.
+  /** By the IDs of the signing keys. A key is derived at its first use, because most requests need none. */
   const derived = new Map<string, CryptoKey>()
   const getKey = async ({ kid, jwk }: SealingKey) => {
     const key = derived.get(kid) ?? (await deriveKey(jwk.k))
@@ -39,6 +42,7 @@ export function createSeal(signingKeys: SigningKeys<SealingKey>): Seal {
   }
 }
 
+/** Makes the derived keys different from keys that are derived for another purpose. */
 const purpose = new TextEncoder().encode('partner-investment-plan-catalog seal')
 
 async function deriveKey(k: string): Promise<CryptoKey> {

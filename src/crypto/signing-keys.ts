@@ -1,19 +1,19 @@
-// The keys that sign and verify access tokens. A key is a secret of the Worker, whose name says from when it signs.
+// The keys that sign and verify access tokens. Each is a secret of the Worker, whose name says from when the key signs.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
 /** An HS256 key, ready for use. */
 export interface SigningKey {
-  /** Ten digits: the Unix second from which the key signs. A Worker has each secret, and so each ID, once. */
+  /** Ten digits: the Unix second from which the key signs. */
   kid: string
   /** For signing: hono/jwt writes `kid` into the header only when it gets a JWK. */
   jwk: OctJwk
-  /** For verifying. Importing a key for each token would take as long as verifying it. */
+  /** For verifying. Kept, because importing the key takes as long as verifying a token. */
   verifyKey: CryptoKey
   /** The first segment of every token that this key signs. */
   encodedHeader: string
 }
 
-/** The newest first. All of them verify. */
+/** The newest key first. All of them verify tokens. */
 export type SigningKeys<Key = SigningKey> = readonly [Key, ...Key[]]
 
 interface OctJwk {
@@ -27,22 +27,22 @@ interface OctJwk {
 /** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
 export const minKeyBytes = 32
 
-/** The name of the secret that holds a key. */
+/** @returns the name of the secret that holds a key */
 export function formatKeyName(kid: string): string {
   return `JWT_KEY_${kid}`
 }
 
-/** @returns the ID of the key that a secret of this name holds, undefined for the name of no key. */
+/** @returns the ID of the key that a secret of this name holds, undefined if the secret is no key */
 export function parseKeyName(name: string): string | undefined {
   return /^JWT_KEY_(\d{10})$/.exec(name)?.[1]
 }
 
-/** @returns the value of the secret of a new key: 256 random bits in Base64url. */
+/** Generates a key. @returns 256 random bits in Base64url, the value of the key's secret */
 export function generateKey(): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }
 
-/** @returns undefined when the value is not a key in Base64url. */
+/** @param k the value of the key's secret. @returns undefined when the value is not a key in Base64url */
 export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined
@@ -52,7 +52,7 @@ export async function importSigningKey(kid: string, k: unknown): Promise<Signing
   return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
 }
 
-/** @returns the last key whose time has come. Clocks differ: while there is none, the earliest signs. */
+/** Finds the key that signs now: the newest whose time has come. If there is none, because clocks differ, the oldest signs. */
 export function findSigningKey<Key extends { kid: string }>(keys: SigningKeys<Key>, nowSeconds: number): Key {
   let [found] = keys
   for (const key of keys) {

@@ -1,4 +1,4 @@
-// Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
+// Reads the catalog as operators see it: as it is now, and as it was at an earlier revision. The Worker doesn't use it.
 import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
@@ -9,14 +9,15 @@ import { readAll, tellRows } from './pages.ts'
 import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { catalog, planVersions, publications } from './schema.ts'
 
-/** The catalog that plans were read from. An exported file has both. */
+/** Which catalog plans were read from, and when. An exported file has both. */
 export interface CatalogOrigin {
-  /** The random ID of its database. */
+  /** The random ID of the database. */
   catalog: string
-  /** Its revision at that time. */
+  /** The revision of the catalog when the plans were read. */
   revision: number
 }
 
+/** How often a read of the catalog begins again because somebody published meanwhile. */
 const maxRepetitions = 3
 
 /** Selects the whole catalog in ascending order of ID. */
@@ -24,7 +25,10 @@ export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOr
   return readUnchanged(db, () => selectPlans(db, isNotSuperseded))
 }
 
-/** Reads plans in pages: again when somebody published between them. */
+/**
+ * Reads plans at one revision. If somebody publishes between two pages, it reads all pages again.
+ * @param read reads the plans, in pages.
+ */
 export async function readUnchanged(
   db: OperatorDatabase,
   read: () => Promise<CatalogPlan[]>,
@@ -63,19 +67,19 @@ export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, listOf(planIds))))
 }
 
-/** The size of a list of plans: the bytes of its documents, with a comma each. */
+/** The size of a list of plans. `bytes` are those of its documents, with a comma for each. */
 export interface ListSize {
   plans: number
   bytes: number
 }
 
-/** How many plans a catalog has, and the list of each country. */
 export interface CatalogSize {
   plans: number
+  /** The size of each country's list, by country code. */
   lists: ReadonlyMap<string, ListSize>
 }
 
-/** Selects the size of the catalog without some plans. */
+/** Selects the size that the catalog would have without some plans. */
 export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(planIds))))
   const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
@@ -90,7 +94,10 @@ export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly 
   return { plans: rows.find(([country]) => country === null)?.[1] ?? 0, lists: new Map(lists) }
 }
 
-/** Selects the plans of the catalog, without some, that have one of these names or cool names, in upper or lower case. */
+/**
+ * Selects the plans of the catalog whose name or cool name is one of these, in upper or lower case.
+ * @param exceptIds of plans that are left out.
+ */
 export async function selectNamesakes(
   db: OperatorDatabase,
   names: readonly string[],
@@ -111,12 +118,13 @@ export type PlanSummary = Pick<
   'id' | 'identifier' | 'name' | 'fundType' | 'currency' | 'isInvestable' | 'viewableIn'
 >
 
-/** A summary has about 75 bytes. */
+/** A page may have more rows than a page of plans, because a summary has about 75 bytes. */
 const summariesPerPage = 5000
 
 /**
- * Selects what the table of a list shows of each plan, in ascending order of ID.
- * @param revision of the catalog; the newest by default. @param country only the plans that are viewable there.
+ * Selects the fields of each plan that `plan list` shows in its table, in ascending order of ID.
+ * @param revision of the catalog. Default: the newest.
+ * @param country selects only plans that are viewable there.
  */
 export function selectSummaries(
   db: OperatorDatabase,
@@ -160,7 +168,7 @@ export async function selectCatalogOrigin(db: OperatorDatabase): Promise<Catalog
   return origin
 }
 
-/** Selects the newest revision up to a number: 0 for none. A revision is at least the Unix millisecond of its publication. */
+/** Selects the newest revision up to `limit`, 0 if there is none. A revision is at least the Unix millisecond of its publication. */
 export async function selectRevisionUpTo(db: OperatorDatabase, limit: number): Promise<number> {
   const { revision } = publications
   const [newest] = await db
@@ -177,7 +185,10 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, name: string):
   return rows.map((row) => row.planId)
 }
 
-/** Selects the plans of the newest versions that may count, in ascending order of ID. */
+/**
+ * Selects the plans of the newest versions, in ascending order of ID.
+ * @param isCandidate which versions may be the newest.
+ */
 async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): Promise<CatalogPlan[]> {
   const rows = await readAll(
     (last: number | undefined, limit) => {

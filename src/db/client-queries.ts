@@ -1,4 +1,4 @@
-// The Worker's query about a client.
+// The check: the Worker's query about a client.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
@@ -7,26 +7,26 @@ import { newestRevision } from './plan-queries.ts'
 import { selectNewest } from './record-numbers.ts'
 import { changeRecord, type StoredSecret } from './schema.ts'
 
-/** The Worker reads this about a partner, to authenticate its client and to authorize its tokens. */
+/** The data of a partner that the Worker needs, to authenticate its client and to accept its tokens. */
 export interface PartnerAccess {
   shortName: string
   country: string
   isSuspended: boolean
-  /** Unix seconds. Tokens that were issued earlier are refused. */
+  /** Unix seconds. Tokens that were issued before are refused. Null: none are. */
   tokensValidFrom: number | null
   /** Includes secrets that have ended. `expiresAt` is in Unix seconds, null for the current secret. */
   secrets: Pick<StoredSecret, 'hash' | 'expiresAt'>[]
 }
 
-/** A partner, and the newest change of any partner, read at the same moment. */
+/** D1's answer about a client. All of it is read at the same moment. */
 export interface PartnerCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** The newest change of this partner. */
+  /** The ID of this partner's newest change. Null without a partner. */
   partnerChangeId: number | null
-  /** Every change of any partner raises it. */
+  /** The ID of the newest change of any partner. Each change raises it. */
   changeId: number
-  /** Every change of the catalog raises it. */
+  /** The catalog's revision. Each change of the catalog raises it. */
   revision: number
   /** Unix seconds of D1's clock. */
   nowSeconds: number
@@ -43,14 +43,15 @@ const checkQuery = writeQuery(sql`
   )`)
 
 /**
- * One query, by indexes, for the token endpoint and the plan list: a copy of its answer never has old hashes.
+ * Asks about a client by one query, which uses indexes only. The token endpoint and the plan list ask the same, so that a copy of any
+ * answer has the current hashes of secrets.
  * @throws StorageError when D1 fails
  */
 export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  // Without a partner, all but three are null.
+  // Without a partner, all columns but the first three are null.
   type Row = [
     revision: number,
     changeId: number,

@@ -1,23 +1,23 @@
-// Parts of INSERT and UPDATE in SQL, in which each value stands beside its column, and has its type. Not the query builder: the Worker
-// runs these statements (see README.md of src/worker).
+// Parts of INSERT and UPDATE statements, in which TypeScript checks each value against the type of its column. Not by drizzle's query
+// builder: the Worker runs these statements, and its bundle lacks the builder (src/worker/README.md).
 import { getTableColumns, isSQLWrapper, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
 /** A column whose values have a type. */
 type ColumnOf<Value> = SQLiteColumn & { _: { data: Value } }
 
-/** Values by the names of the columns in the schema. A literal without a spread must not have other names. */
+/** Values by the names of the columns in the schema: of the column's type, or any SQL. */
 export type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | ColumnOf<Row[Name]> }
 
 export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>
 
-/** `"state" = ?, …` for `update … set`, where SQL takes no table before a column. */
+/** Writes `"state" = ?, …` for `update … set`, where SQL takes no table before a column. */
 export function assign<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
   const assignments = listValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
   return sql.join(assignments, sql`, `)
 }
 
-/** `("state", …) select ?, …` for `insert into …`. A source or a condition may follow. */
+/** Writes `("state", …) select ?, …` for `insert into …`. A source or a condition may follow. */
 export function selectValues<Table extends SQLiteTable>(
   table: Table,
   values: ColumnValues<Table['$inferInsert']>,

@@ -1,16 +1,16 @@
-// SQL that reads the whole database for a copy, also tables that the schema lacks.
+// Reads the whole database for a copy in a file, including tables that the schema lacks.
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
 import { readPages, tellRows } from './pages.ts'
 import { isCounted } from './plan-queries.ts'
 import { changeRecord, planVersions, publications } from './schema.ts'
 
-/** The tables are STRICT, and have no column of reals or blobs. */
+/** Any value in the database: the tables are STRICT, and no column has reals or blobs. */
 export type CopiedValue = string | number | null
 
 const isNotStaging = sql`${publications.state} <> 'staging'`
 
-/** Staged rows, and plans that don't count, may change and disappear. */
+/** By table: the condition for rows that a copy has. Staged publications and plans that don't count may change and disappear. */
 const isLasting = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [
@@ -19,18 +19,18 @@ const isLasting = new Map<string, SQL>([
   ],
 ])
 
-/** The SQL of a query for the rows of a table that a copy has. */
+/** Writes the query for the rows of a table that a copy has. */
 export const selectLastingRows = (table: string, columns = '*') =>
   `select ${columns} from "${table}" where ${writeQuery(isLasting.get(table) ?? sql`true`).sql}`
 
-/** Selects the statements that create the tables, then the indexes. */
+/** Selects the statements that create the database: first the tables, then the indexes. */
 export function selectSchema(db: Database) {
   return db.values<[type: 'table' | 'index', name: string, statement: string]>(sql`
     select type, name, sql from sqlite_master where sql is not null and name not glob '_cf_*' and name not glob 'sqlite_*'
     order by type = 'index', rowid`)
 }
 
-/** Reads the rows of a table in pages: an export by wrangler stops the database while it runs. */
+/** Reads the rows of a table in pages. An export by wrangler would stop the database while it runs. */
 export async function* readTable(db: Database, table: string): AsyncGenerator<CopiedValue[][]> {
   const pages = readPages(
     (last: number | undefined, limit) =>
@@ -42,7 +42,7 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }
 
-/** Selects a text that differs after each change, except of contacts: states only move forward, and rows are only added. */
+/** Selects a text that is another one after each change, but not after a change of contacts. */
 export async function selectFingerprint(db: Database): Promise<string> {
   return JSON.stringify(
     await db.values(sql`

@@ -1,13 +1,14 @@
-// The handle on D1 for statements in SQL: those of the Worker, and those that the command line shares with its schedule. The HTTP API
-// sends numbers as text: a comparison with a column turns them back into numbers, one with any other expression needs a CAST.
+// Runs SQL on D1, for the Worker, and for statements that the command line shares with the Worker's schedule. The command line reaches D1
+// over an HTTP API, which sends numbers as text. SQLite turns such a text into a number where it is compared with a column. In any other
+// comparison, write a CAST.
 import { fillPlaceholders, sql, type Query, type SQL } from 'drizzle-orm'
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core'
 
 /** D1 as a Worker's binding, or through Cloudflare's HTTP API. */
 export interface Database {
-  /** @throws StorageError when D1 fails */
+  /** Returns the rows, each as an array of its values. @throws StorageError when D1 fails */
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
-  /** For a statement without rows. @throws StorageError when D1 fails */
+  /** Runs a statement that returns no rows. @throws StorageError when D1 fails */
   run: (query: SQL) => Promise<unknown>
   /** Receives progress messages. */
   readonly hear?: ((text: string) => void) | undefined
@@ -17,7 +18,7 @@ type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 
 const dialect = new SQLiteAsyncDialect()
 
-/** Writes a query out, with a `?` for each parameter and placeholder. */
+/** Turns a query into text with a `?` for each parameter and placeholder. */
 export function writeQuery(query: SQL): Query {
   return dialect.sqlToQuery(query)
 }
@@ -30,13 +31,13 @@ export function openDatabase(d1: QueriedD1): Database {
   }
 }
 
-/** @param values of the placeholders. @throws StorageError when D1 fails */
+/** Runs a query. @param values of its placeholders. @throws StorageError when D1 fails */
 export async function readRows<Row extends unknown[]>(
   d1: QueriedD1,
   query: Query,
   values: Record<string, unknown> = {},
 ): Promise<Row[]> {
-  // Outside: an error here is a bug.
+  // Not in the `try`: an error here is a bug.
   const statement = d1.prepare(query.sql).bind(...fillPlaceholders(query.params, values))
   try {
     return await statement.raw<Row>()
@@ -45,12 +46,12 @@ export async function readRows<Row extends unknown[]>(
   }
 }
 
-/** The HTTP API takes no null. */
+/** Writes a value that may be null, which the HTTP API does not take as a parameter. */
 export function orNull(value: string | number | null): SQL {
   return value === null ? sql`null` : sql`${value}`
 }
 
-/** The members of a JSON array. D1 allows 100 parameters. */
+/** Writes a list of values for `in`, as one parameter: D1 allows only 100. */
 export function listOf(values: readonly (string | number)[]): SQL {
   return sql`(select value from json_each(${JSON.stringify(values)}))`
 }

@@ -1,16 +1,16 @@
-// Tells whether an environment is healthy.
+// Queries of `doctor` and `watch`, about the state of an environment.
 import { count, ne, sql } from 'drizzle-orm'
 import { listNewestVersions } from './catalog-queries.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { isNotSuperseded, isViewableIn } from './plan-queries.ts'
 
-/** Selects the file names of the migrations that wrangler has applied. In an empty database, there is no such table. */
+/** Selects the file names of the migrations that wrangler has applied. Fails in an empty database, which has no such table. */
 export async function selectMigrations(db: OperatorDatabase): Promise<string[]> {
   const rows = await db.values<[string]>(sql`select name from d1_migrations order by name`)
   return rows.map(([name]) => name)
 }
 
-/** Counts the plans that a country lists; by default, plans that any country lists. */
+/** Counts the plans on the list of a country. Without a country, the plans on at least one list. */
 export async function countListedPlans(db: OperatorDatabase, country?: string): Promise<number> {
   const newest = listNewestVersions(db, isNotSuperseded)
   const [listed] = await db

@@ -1,4 +1,4 @@
-// Deletes values that only the newest row of a partner may have. For the command line and for the Worker's schedule.
+// Deletes personal and secret values that are no longer needed. For the command line and for the Worker's schedule.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign } from './column-values.ts'
@@ -7,7 +7,7 @@ import { changeRecord, partnerContacts } from './schema.ts'
 
 const newest = alias(changeRecord, 'newest')
 
-/** Deletes the hashes of secrets of earlier rows, and the contact when the partner has ended. May run twice. */
+/** Deletes the hashes of secrets in all rows of a partner but the newest, and the contacts of ended partners. May run twice. */
 export async function deleteLeftovers(db: Database): Promise<void> {
   await db.run(sql`
     update ${changeRecord} set ${assign(changeRecord, { secrets: null })}

@@ -1,4 +1,4 @@
-// The handle of the command line: drizzle's query builder over the local state, or over Cloudflare's HTTP API.
+// The database of the command line: drizzle's query builder on the local database, or on Cloudflare's HTTP API.
 import { DrizzleQueryError, type Query } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
@@ -11,7 +11,7 @@ export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
 ): OperatorDatabase {
   return drizzle(async (text, params, method) => {
-    // Its type has no answer for no row.
+    // drizzle's type for an answer of `get` does not allow that there is no row.
     if (method === 'get') throw new TypeError('Use all() in the place of get()')
     return { rows: await execute({ sql: text, params }, method === 'run' ? 'run' : 'values') }
   })

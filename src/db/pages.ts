@@ -1,7 +1,7 @@
-// Reading many rows in pages: D1 documents no size for an answer over HTTP.
+// Reads many rows in pages, because D1 documents no limit for the size of an answer over HTTP.
 import type { Database } from './database.ts'
 
-/** Plans have about 2 kB, and at most some 30 kB. */
+/** The rows of a page, for rows with a plan: it has about 2 kB, and at most about 30 kB. */
 const pageRows = 150
 
 /** Tells how many rows were read. @param what such as `plans`. */
@@ -10,15 +10,16 @@ export function tellRows({ hear }: Pick<Database, 'hear'>, what: string) {
 }
 
 interface PageOptions {
-  /** By default, for rows with a plan. */
+  /** The rows of a page. Default: `pageRows`. */
   limit?: number
-  /** Hears how many rows were read. */
+  /** Receives the number of rows that were read so far. */
   tell?: ReturnType<typeof tellRows>
 }
 
 /**
- * @param readAfter reads at most `limit` rows that follow the row with a key, or the first ones.
- * @param getKey of a row.
+ * Reads rows in pages, in the order of their keys.
+ * @param readAfter reads at most `limit` rows after the row with the key `last`, or the first rows if it is undefined.
+ * @param getKey returns the key of a row.
  */
 export async function* readPages<Row, Key>(
   readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
@@ -36,7 +37,7 @@ export async function* readPages<Row, Key>(
   } while (page.length === limit)
 }
 
-/** Reads all pages. */
+/** Reads the rows of all pages. For the parameters, see `readPages`. */
 export async function readAll<Row, Key>(
   readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,

@@ -1,5 +1,5 @@
-// Changes of partners, and of signing keys, which are not in the database: only their rows of the change record are. Each change
-// is one INSERT of the next row (migrations/*.sql).
+// Changes partners, and records changes of signing keys. The keys themselves are not in the database. Each change is one INSERT of the
+// next row of `change_record` (migrations/*.sql).
 import { and, eq, getTableColumns, isNull, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias, type SQLiteInsertValue } from 'drizzle-orm/sqlite-core'
 import { orNull } from './database.ts'
@@ -7,7 +7,7 @@ import type { OperatorDatabase } from './operator-database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
 import { nextNumber } from './record-numbers.ts'
 
-/** Who makes a change, and how. A repetition has the same `requestId`, and changes nothing. */
+/** Who makes a change, by which command, and why. A request that is repeated has the same `requestId`, and changes nothing again. */
 export interface ChangeRequest {
   requestId: string
   actor: string
@@ -19,7 +19,7 @@ export type NewPartnerRow = Record<'shortName' | 'name' | 'country' | 'clientId'
 
 /** The ways to replace a partner's secrets. */
 export type SecretReplacement =
-  /** The current secret works for at least another second. */
+  /** The current secret ends after `graceSeconds`, which is at least 1. */
   | { kind: 'rotate'; graceSeconds: number }
   /** Every secret ends now. */
   | { kind: 'replace-all' }
@@ -31,10 +31,10 @@ export type SecretReplacement =
 export type PartnerChange =
   | (SecretReplacement & { secretHash: string })
   | { kind: 'suspend' | 'resume' | 'end' | 'end-tokens' }
-  /** Of a contact, the record has only that it was set: see `setContact`. */
+  /** `set-contact` records that a contact was set. `setContact` stores the contact itself. */
   | { kind: 'set' | 'set-contact'; name: string; country: string }
 
-/** The row of a change. Times are Unix seconds of D1's clock. */
+/** The row of a change that was made. Times are Unix seconds of D1's clock. */
 export type MadeChange = Pick<ChangeRow, 'id' | 'changedAt' | 'suspendedAt' | 'tokensValidFrom'>
 
 type ChangeRow = typeof changeRecord.$inferSelect
@@ -43,14 +43,14 @@ type ChangeValues = { [Name in keyof ChangeRow]?: ChangeRow[Name] | SQL }
 const newest = alias(changeRecord, 'newest')
 const { id, changedAt, suspendedAt, tokensValidFrom } = changeRecord
 const madeFields = { id, changedAt, suspendedAt, tokensValidFrom }
-/** The repetition of a request inserts nothing. */
+/** A request that is repeated has the `requestId` of a row, and inserts nothing. */
 const repetition = { target: changeRecord.requestId }
 
 /** D1's clock, in Unix seconds. */
 const now = sql`unixepoch()`
 const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
 
-/** Fails on a unique index when the short name or the client ID is taken. @returns undefined when it was made before. */
+/** Inserts a partner. Fails on a unique index if its short name or client ID is taken. @returns undefined if this request did it before. */
 export function insertNewPartner(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -61,7 +61,7 @@ export function insertNewPartner(
   return insertRow(db, { ...describeRequest(request, 'create'), ...partner })
 }
 
-/** Records a change of a signing key. @returns undefined when this request was recorded before. */
+/** Records a change of a signing key. @param kid the ID of the key. @returns undefined if this request was recorded before. */
 export function recordKeyChange(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -80,9 +80,9 @@ async function insertRow(
 }
 
 /**
- * Changes a partner: inserts its newest row again, with other values.
- * @param newestId the ID of that row, as it was read.
- * @returns undefined when the partner was changed since, by this request or another, or has ended.
+ * Changes a partner: inserts its newest row again, with some other values.
+ * @param newestId the ID of the partner's newest row when it was read.
+ * @returns undefined if the partner has a newer row by now, of this request or another, or has ended.
  */
 export async function insertPartnerChange(
   db: OperatorDatabase,
@@ -99,7 +99,7 @@ export async function insertPartnerChange(
   return made
 }
 
-/** @returns the row that a request inserted. After a lost answer, it says whether the change was made. */
+/** @returns the row that a request inserted, if any. So a command finds out whether a change was made, although the answer was lost. */
 export async function findChange(db: OperatorDatabase, requestId: string): Promise<MadeChange | undefined> {
   const [made] = await db.select(madeFields).from(changeRecord).where(eq(changeRecord.requestId, requestId))
   return made
@@ -112,7 +112,7 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
     .where(eq(changeRecord.shortName, shortName))
 }
 
-/** Who made a change, when and how. */
+/** @returns the columns that say who made a change, when and how */
 function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
   return {
     id: nextNumber(id),
@@ -125,18 +125,18 @@ function describeRequest({ requestId, actor, command, note }: ChangeRequest, kin
   } satisfies ChangeValues
 }
 
-/** In INSERT … SELECT, drizzle wants a name for each value. */
+/** Gives each value a name, which drizzle needs in INSERT … SELECT. */
 function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Aliased } {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, sql`${value}`.as(name)]))
 }
 
 /**
- * The `iat` of a token is a second of D1's clock, or the time that an earlier change set, so this time is later than both. A new token
- * takes it as its `iat` (src/worker/token/token-route.ts).
+ * The time from which tokens are valid, when all tokens so far are ended. The `iat` of a token is a second of D1's clock or an earlier such
+ * time, so this one is later than both. Until D1's clock has reached it, a new token takes it as its `iat` (src/worker/token/token-route.ts).
  */
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 
-/** The values of the next row that differ, in terms of the newest one. */
+/** @returns the values of the next row that differ from the newest row */
 function computeNextValues(change: PartnerChange): ChangeValues {
   switch (change.kind) {
     case 'rotate':
@@ -159,7 +159,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
   }
 }
 
-/** Keeps the secrets that work for a while beside the new one, at most one: two live ones are refused by a CHECK. */
+/** @returns the new secret, and each earlier secret that still works for a while. A CHECK of the table refuses more than two secrets */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
@@ -170,7 +170,7 @@ function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL
   return sql`json_insert((${kept}), '$[#]', ${newSecret(change.secretHash)})`
 }
 
-/** Sets how to reach a partner; null for nothing. An ended partner gets no contact. */
+/** Stores how to reach a partner, or deletes it if `contact` is null. Does nothing for an ended partner. */
 export async function setContact(db: OperatorDatabase, shortName: string, contact: string | null): Promise<void> {
   if (contact === null) {
     await db.delete(partnerContacts).where(eq(partnerContacts.shortName, shortName))

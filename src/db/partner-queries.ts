@@ -1,5 +1,5 @@
-// Reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the Worker's. Only
-// `selectStoredSecrets` selects hashes.
+// Reads partners and the record of their changes, for operators. Only `selectStoredSecrets` selects hashes. partner-changes.ts changes
+// partners, and client-queries.ts has the Worker's query.
 import { and, asc, between, desc, eq, inArray, isNotNull, lt, lte, max, sql, type SQL } from 'drizzle-orm'
 import { alias, type SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
@@ -9,10 +9,10 @@ import { changeRecord, partnerContacts, type StoredSecret } from './schema.ts'
 
 export type LiveSecret = Omit<StoredSecret, 'hash'>
 
-/** A column that each row of a partner has: the schema knows only that rows of keys have none. */
+/** Gives a column a type without null: it has a value in each row of a partner, and is null only in rows of signing keys. */
 const required = <Column extends SQLiteColumn>(column: Column) => sql<NonNullable<Column['_']['data']>>`${column}`
 
-/** A partner after a change. An ended one is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
+/** A partner after a change. An ended partner is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
 const partnerFields = {
   id: changeRecord.id,
   shortName: required(changeRecord.shortName),
@@ -30,7 +30,7 @@ const before = alias(changeRecord, 'before')
 const { changedAt, actor, command, note, kind } = changeRecord
 const changeFields = { changedAt, actor, command, note, kind }
 
-/** A partner as operators see it: its newest row, whose ID a change names. Its secrets are the live ones, the oldest first. */
+/** A partner as operators see it. `id` is the ID of its newest row. `secrets` are the secrets that work, the oldest first. */
 export type Partner = Awaited<ReturnType<typeof selectPartners>>[number]
 export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[number]
 export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]
@@ -42,8 +42,8 @@ export function selectPartners(db: OperatorDatabase) {
 
 /**
  * @param name the short name or the client ID.
- * @param atSeconds as it was, or will be, at the end of that Unix second, except for its contact. A later change has deleted the secrets
- * of that time: then `hasSecretState` is false.
+ * @param atSeconds selects the partner as it was, or will be, at the end of that Unix second. Its contact is always the present one. If a
+ * later change has deleted the secrets of that time, `hasSecretState` is false.
  */
 export async function selectPartner(
   db: OperatorDatabase,
@@ -72,7 +72,7 @@ function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
       /** Whether `secrets` and `secretEndedAt` are known. */
       hasSecretState: sql`${changeRecord.secrets} is not null`.mapWith(Boolean),
-      /** When the grace period of the secret before them ended; null when it had none. */
+      /** When the previous secret ended, if it had a grace period; otherwise null. */
       secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${now})`,
     })
     .from(changeRecord)
@@ -103,14 +103,14 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   })
 }
 
-/** Selects changes: of one partner, since and until a Unix second. */
+/** Which changes are selected: those of one partner, and from `since` to `until`, in Unix seconds. */
 export interface EntryFilter {
   shortName?: string | undefined
   since?: number | undefined
   until?: number | undefined
 }
 
-/** The row before a change of the same partner. */
+/** Whether `earlier` is the row before a change, of the same partner. */
 const isEarlier = sql`${earlier.id} = (
   select max(${before.id}) from ${changeRecord} as ${before}
   where ${before.shortName} = ${changeRecord.shortName} and ${before.id} < ${changeRecord.id}
@@ -153,7 +153,7 @@ const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFil
 
 const isBefore = (last = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, last)
 
-/** D1's clock, in Unix seconds. */
+/** @returns the time by D1's clock, in Unix seconds */
 export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {
   const [row] = await db.values<[number]>(sql`select unixepoch()`)
   if (row === undefined) throw new Error('D1 returned no row')

@@ -1,4 +1,4 @@
-// The SQL of the Worker's plan list, and of the current catalog.
+// The Worker's query for a plan list, and parts of SQL that select versions of plans.
 import { and, isNotNull, sql, type Placeholder, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
@@ -7,7 +7,7 @@ import { readRows, writeQuery } from './database.ts'
 import { selectNewest } from './record-numbers.ts'
 import { planVersions, publications } from './schema.ts'
 
-/** A plan after a publication. */
+/** A version is a plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]
 
 export const newestRevision = selectNewest(publications.revision)
@@ -15,12 +15,12 @@ export const newestRevision = selectNewest(publications.revision)
 type Versions = Record<'publicationId' | 'baseRevision', SQLWrapper>
 type Publications = Record<'id' | 'baseRevision', SQLWrapper>
 
-/** Whether a version of a publication counts. */
+/** Whether a version counts: it belongs to the publication, and to the base of the publication (migrations/*.sql). */
 export function isCounted(version: Versions, publication: Publications): SQL {
   return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
 }
 
-/** Whether all plans of a publication are there. */
+/** Whether all plans of a publication were written for a base. */
 export function isComplete(baseRevision: SQLWrapper = publications.baseRevision): SQL {
   const counted = isCounted(planVersions, { id: publications.id, baseRevision })
   return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${counted})`
@@ -28,7 +28,8 @@ export function isComplete(baseRevision: SQLWrapper = publications.baseRevision)
 
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
- * @param isCandidate which versions may count. With max(), SQLite takes the other columns from the row that has the maximum.
+ * With max(), SQLite takes the other columns from the row that has the maximum.
+ * @param isCandidate which versions may be the newest.
  */
 export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
@@ -39,15 +40,15 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
     group by ${planVersions.planId}`
 }
 
-/** Reads only versions that aren't marked. No parameter: with one, SQLite could not use the partial index. */
+/** Whether a version may still be the newest: older ones are marked. Without a parameter, so that SQLite can use the partial index. */
 export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 
-/** The versions of one publication. */
+/** The versions of the publication that a query is about. */
 export const own = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/** The version of a plan of `own` that was current at a revision. */
+/** Selects the row of the version that was the newest of a plan at a revision. The plan is that of `own`. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
@@ -63,7 +64,7 @@ export function isViewableIn(viewableIn: SQLWrapper, country: string | Placehold
   return sql`instr(${viewableIn}, '"' || ${country} || '"') > 0`
 }
 
-/** A filter whose parameter is null selects every plan. */
+/** Whether all filters select a plan. A filter whose parameter is null selects every plan. */
 const isSelected = sql.join(
   filterNames.map((name) => {
     const value = sql.placeholder(name)

@@ -8,7 +8,7 @@ import { own } from './plan-queries.ts'
 import { readCompared } from './rebase.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
-/** migrations/*.sql explains the columns. Times are Unix seconds. */
+/** A publication. migrations/*.sql explains the columns. Times are Unix seconds. */
 export type PublicationRow = typeof publications.$inferSelect
 
 /** A plan before and after a publication; null where it does not exist. */
@@ -26,17 +26,17 @@ export async function selectPublication(db: OperatorDatabase, id: number): Promi
 export interface PublicationFilter {
   /** Publications that touch one of these plans. */
   planIds?: readonly number[] | undefined
-  /** Unix seconds: made, approved or decided since then, and until then. */
+  /** Publications that were made, approved or decided from `since` to `until`, in Unix seconds. */
   since?: number | undefined
   until?: number | undefined
-  /** Published after this revision of the catalog. */
+  /** Publications that were published after this revision of the catalog. */
   afterRevision?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
-  /** Also open publications of other times. */
+  /** Whether open publications of other times are selected, too. */
   isOpenIncluded?: boolean
 }
 
-/** Selects the latest first. */
+/** Selects publications, the latest first. */
 export function selectPublications(
   db: OperatorDatabase,
   { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states, isOpenIncluded }: PublicationFilter,
@@ -63,7 +63,7 @@ function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) 
     .where(inArray(planId, listOf(planIds)))
 }
 
-/** Staged publications are hidden. */
+/** Selects publications, the latest first. Never selects staged ones. */
 function selectWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<PublicationRow[]> {
   const { id, state } = publications
   return readAll(

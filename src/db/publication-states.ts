@@ -1,4 +1,4 @@
-// Changes the state of publications that are not published, for the command line. publish.ts publishes them.
+// Changes the state of publications before they are published, for the command line. publish.ts publishes them.
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { isComplete } from './plan-queries.ts'
@@ -8,7 +8,7 @@ import { openStates, publications } from './schema.ts'
 const { state, actor, dueAt } = publications
 
 /**
- * Lets a staged publication wait.
+ * Lets a staged publication wait: for its approval, or for its time.
  * @param comparedRevision the revision of the catalog with which the publication was compared.
  * @returns false when somebody published since, or the publication was deleted.
  */

@@ -1,4 +1,4 @@
-// Publishes publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's schedule.
+// Publishes a publication by one UPDATE, which has an effect only once. For the command line and for the Worker's schedule.
 import { and, eq, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign, type Assignments } from './column-values.ts'
@@ -8,20 +8,23 @@ import { comparePublication, rebase, type Compared, type Comparison } from './re
 import { nextNumber } from './record-numbers.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
-/** Who decides about a publication. */
+/** Somebody's decision about a publication: to publish, approve, cancel or end it. */
 export interface Decision {
   publicationId: number
   actor: string
   note: string | null
 }
 
-/** `now`: its author publishes it. `due`: the schedule, at its time. `approve`: another operator approves it, and it is due. */
+/**
+ * Who publishes a publication, and when. `now`: its author, at once. `due`: the schedule, at its time. `approve`: another operator, who
+ * approves it when its time has come or it has none.
+ */
 export type PublishMode = 'now' | PendingMode
 export type PendingMode = 'due' | 'approve'
 
 const now = sql`unixepoch()`
 
-/** Whether a publication may be published. A scheduled one was approved. */
+/** Whether the state of a publication lets an actor publish it. A publication that needs approval is scheduled only after its approval. */
 function isReady(mode: PublishMode, actor: string): SQL | undefined {
   const { state, needsApproval, dueAt } = publications
   switch (mode) {
@@ -50,8 +53,8 @@ export function decide({ actor, note }: Decision): Assignments<typeof publicatio
 }
 
 /**
- * Publishes all of a publication or nothing: only if nothing was published since it was compared, and all its plans are there.
- * @returns the revision of the catalog that it made; undefined when it was not published.
+ * Publishes all plans of a publication or none: only if nothing was published since the comparison, and if all plans are there.
+ * @returns the new revision of the catalog; undefined when nothing was published.
  */
 export async function publish(
   db: Database,
@@ -88,10 +91,10 @@ export async function updatePublication(
 
 export const maxAttempts = 10
 
-/** `overtaken`: others published again and again while this publication was compared. */
+/** Why a publication was not published. `overtaken`: others published again and again while it was compared. */
 export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
 
-/** Compares a staged publication with the catalog, and changes nothing. */
+/** Compares a staged publication with the catalog. Changes nothing. */
 export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
   return comparePublication(db, publicationId, eq(publications.state, 'staging'))
 }
@@ -124,8 +127,8 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
 }
 
 /**
- * Marks versions that are not current, and never will be: older ones, and those of publications that ended, or were published with
- * another base. It may run late, or twice: it only saves reading.
+ * Marks versions that will never be the newest of their plan: older ones, and those of publications that ended, or that were published with
+ * another base. The mark only saves reading, so this may run late, or twice.
  */
 export async function markSupersededVersions(db: Database): Promise<void> {
   const made = alias(publications, 'made')
@@ -140,7 +143,7 @@ export async function markSupersededVersions(db: Database): Promise<void> {
     )`)
 }
 
-/** Selects the IDs of the publications whose time has come, in that order. */
+/** Selects the IDs of the scheduled publications whose time has come, in the order of their times. */
 export async function selectDue(db: Database): Promise<number[]> {
   const { id, state, dueAt } = publications
   const rows = await db.values<[id: number]>(sql`

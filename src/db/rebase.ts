@@ -1,4 +1,5 @@
-// Compares a publication with the catalog as it is now. For the command line and the Worker's schedule.
+// Compares a publication with the catalog as it is now, and merges it with later changes by others. For the command line and the
+// Worker's schedule.
 import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { createFit, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'
@@ -21,20 +22,20 @@ import { stagePlans, stageUnchanged, type PlanAfter } from './stage-publication.
 /** A publication that fits the catalog. */
 export interface Compared {
   kind: 'fits'
-  /** The base of its versions that count. */
+  /** The base of the publication's versions that count: the revision from which they were computed. */
   baseRevision: number
-  /** The revision of the catalog that it was compared with. */
+  /** The revision of the catalog with which the publication was compared. */
   comparedRevision: number
-  /** Whether others changed some of its plans since then. */
+  /** Whether others changed some of its plans since the base. */
   isMerged: boolean
 }
 
-/** `unavailable`: there is no such publication, or it is in another state. */
+/** The result of comparing. `unavailable`: there is no such publication, or its state does not let it be published. */
 export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kind: 'unavailable' }
 
 /**
  * Compares a publication with the catalog. Changes nothing.
- * @param isReady whether it may be published now.
+ * @param isReady the condition under which it may be published now.
  * @param stageMerged receives merged plans page by page, because memory may not hold all.
  */
 export async function comparePublication(
@@ -74,8 +75,8 @@ export async function comparePublication(
 }
 
 /**
- * Compares a pending publication, and writes merged plans beside its own, without any effect: under the revision that they were merged
- * with, so several programs may do it at once, and one may stop halfway.
+ * Compares a pending publication, and writes merged plans beside its own plans. They have no effect until `publish` makes them count.
+ * They are stored under the revision with which they were merged, so several programs may do this at once, and one may stop halfway.
  */
 export async function rebase(db: Database, publicationId: number, isReady: SQL | undefined): Promise<Comparison> {
   const comparison = await comparePublication(db, publicationId, isReady, (plans, revision) =>
@@ -88,7 +89,7 @@ export async function rebase(db: Database, publicationId: number, isReady: SQL |
 
 const made = alias(publications, 'made')
 
-/** Whether the catalog ever had the revision that a publication was computed from: not if an older database was restored. */
+/** Whether the catalog ever had the revision from which a publication was computed. False if an older database was restored since. */
 export const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
   select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
 ))`
@@ -96,10 +97,10 @@ export const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
 const base = alias(planVersions, 'base')
 const current = alias(planVersions, 'current')
 
-/** Whether others changed a plan since. */
+/** Whether others changed a plan since the base. */
 const isOvertaken = sql`${current}.rowid is not ${base}.rowid`
 
-/** A plan of a publication. */
+/** A plan of a publication. `isOvertaken`: others changed the plan since the publication's base. */
 export interface ComparedVersion extends ComparedPlan<CatalogPlan> {
   publicationId: number
   planId: number
@@ -117,8 +118,9 @@ type ComparedRow = [
 ]
 
 /**
- * Reads plans of publications, and what they were computed from, in ascending order.
- * @param isWanted is about `publications` and `own`. @param revision also reads what the plans are at this revision.
+ * Reads plans of publications, each with the plan from which it was computed, in ascending order of publication and plan.
+ * @param isWanted which plans, as a condition on `publications` and `own`.
+ * @param revision also reads the plans of the catalog at this revision.
  */
 export async function* readCompared(
   db: Database,
@@ -153,15 +155,16 @@ function readComparedRow(row: ComparedRow): ComparedVersion {
 const otherOwn = alias(planVersions, 'other_own')
 const otherPublication = alias(publications, 'other_publication')
 
-/** The values of a plan on which all plans must agree, and its amounts. */
+/** Selects the values of a plan that make its claims (src/catalog/fit.ts), and its amounts. */
 const selectClaims = (document: SQLWrapper) => sql`(
   select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
 )`
 
 /**
- * Selects plans of publications for `readCompared`.
- * @param scope `contested`: those that can keep a publication from being published, because others changed them since, another one of
- * these publications changes them, or they have something that other plans must agree on. @param planIds also these plans.
+ * Writes the condition for `readCompared` that selects plans of publications.
+ * @param scope `contested`: the plans that can keep a publication from being published. Others changed them since, another of these
+ * publications changes them, too, or they have a new claim. `none`: only `planIds`.
+ * @param planIds also selects these plans.
  */
 export function isInScope(
   publicationIds: readonly number[],
@@ -183,7 +186,7 @@ export function isInScope(
   return and(isOwn, or(isNamed, isOvertaken, isOfOther, hasNewClaim))
 }
 
-/** @returns the revision of the catalog, and which publications were computed from one that the database does not have. */
+/** @returns the revision of the catalog, and which publications were computed from a revision that the database does not have. */
 export async function selectRestored(
   db: Database,
   publicationIds: readonly number[],

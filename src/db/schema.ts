@@ -1,5 +1,5 @@
-// The tables as queries name them, and the only list of their columns in TypeScript. migrations/*.sql creates and explains them, and
-// has their indexes and keys of several columns. It is written by hand, because drizzle-kit knows no STRICT tables and drops comments;
+// The columns of the tables, for queries. migrations/*.sql creates and explains the tables, and also has the indexes, and the keys of
+// several columns. The migration is written by hand, because drizzle-kit knows no STRICT tables and drops comments.
 // test/db/schema.test.ts compares both.
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
@@ -40,7 +40,7 @@ export const pendingStates = ['waiting', 'scheduled'] as const satisfies (typeof
 /** The states of publications that somebody may still publish, make again or cancel. */
 export const openStates = [...pendingStates, 'conflicted'] as const
 
-/** `document` and `viewableIn` hold JSON, as text: no request parses it. */
+/** `document` and `viewableIn` hold JSON as text, because no request parses it. */
 export const planVersions = sqliteTable('plan_versions', {
   publicationId: integer('publication_id').notNull(),
   baseRevision: integer('base_revision').notNull(),
@@ -51,7 +51,7 @@ export const planVersions = sqliteTable('plan_versions', {
   superseded: integer('superseded', { mode: 'boolean' }).notNull().default(false),
 })
 
-/** A client secret: `expiresAt` is null while it is the current one. Times are Unix seconds. */
+/** A client secret. Times are Unix seconds. `expiresAt` is null for the current secret. */
 export interface StoredSecret {
   hash: string
   createdAt: number

@@ -1,4 +1,5 @@
-// Writes a publication and its plans, without any effect. For the command line and for the Worker's schedule.
+// Stages publications: writes a publication and its plans, which have no effect until it is published. For the command line and for the
+// Worker's schedule.
 import { and, eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'
@@ -14,15 +15,15 @@ export type NewPublication = Pick<
   'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'redoneId' | 'warnings' | 'needsApproval'
 >
 
-/** A plan after a publication; null when it is removed. */
+/** A plan after a publication. `after` is null if the publication removes the plan. */
 export interface PlanAfter {
   planId: number
   after: CatalogPlan | null
 }
 
 /**
- * Stages a publication. `deleteAbandoned` deletes the rows of an interrupted call.
- * @returns its ID.
+ * Stages a publication. If the call is interrupted, `deleteAbandoned` deletes its rows later.
+ * @returns the publication's ID.
  */
 export async function stagePublication(
   db: Database,
@@ -39,7 +40,7 @@ export async function stagePublication(
   return row[0]
 }
 
-/** Copies the plans of a publication to another base, except merged plans, which already stand there. */
+/** Copies the plans of a publication to another base, except merged plans, which are there already. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
@@ -47,7 +48,7 @@ export async function stageUnchanged(db: Database, publicationId: number, merged
   await db.run(insertVersions(publicationId, mergedRevision, { planId, document, viewableIn, hash }, source))
 }
 
-/** Adds plans to a publication, in parts. */
+/** Writes plans of a publication, in parts. @param baseRevision the base to which they belong. */
 export async function stagePlans(
   db: Database,
   publicationId: number,
@@ -70,9 +71,10 @@ export async function stagePlans(
 }
 
 /**
- * Adds plans to a publication, also when the statement runs again because its answer was lost. Nothing is added to one that ended or
- * was deleted.
- * @param source has the columns of the plan, and ends with a condition.
+ * Makes the statement that writes plans of a publication. It may run again if its answer was lost. It writes nothing if the publication has
+ * ended or was deleted.
+ * @param version the columns of a plan, in terms of `source`.
+ * @param source the end of the statement: `from …`, with a condition.
  */
 function insertVersions(
   publicationId: number,
@@ -91,7 +93,7 @@ function insertVersions(
 /** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
 const maxCharactersPerParameter = 600_000
 
-/** Joins JSON texts to JSON arrays of at most about `maxCharactersPerParameter` characters. */
+/** Joins JSON texts to JSON arrays. An array has at most about `maxCharactersPerParameter` characters. */
 function chunk(items: readonly string[]): string[] {
   const chunks: string[] = []
   for (const item of items) {
@@ -102,7 +104,7 @@ function chunk(items: readonly string[]): string[] {
   return chunks.map((texts) => `[${texts}]`)
 }
 
-/** @returns the version with its hash. */
+/** @returns the version with its SHA-256, in hexadecimal digits. */
 async function hashVersion(version: Version): Promise<[...Version, hash: string]> {
   const bytes = new TextEncoder().encode(JSON.stringify(version))
   const digest = await crypto.subtle.digest('SHA-256', bytes)
@@ -110,7 +112,7 @@ async function hashVersion(version: Version): Promise<[...Version, hash: string]
 }
 
 /**
- * Finds the publications whose plans don't have their hashes, or are not complete.
+ * Finds publications of which a plan no longer has its hash, or is missing: somebody changed them without a command.
  * @returns their IDs, in ascending order.
  */
 export async function findChangedPublications(db: Database): Promise<number[]> {
@@ -137,7 +139,7 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
 
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
 
-/** Deletes publications that nobody finished within an hour: first the plans, then the row. May run twice. */
+/** Deletes publications that are still staged after an hour: first the plans, then the row. May run twice. */
 export async function deleteAbandoned(db: Database): Promise<void> {
   const { id } = publications
   const { publicationId } = planVersions
@@ -149,8 +151,8 @@ export async function deleteAbandoned(db: Database): Promise<void> {
 }
 
 /**
- * Deletes plans that never count any more: their publication was published with another base, or others published after the revision
- * that they were merged with. May run twice.
+ * Deletes plans that will never count: their publication was published with another base, or others published after the revision with
+ * which they were merged. May run twice.
  */
 export async function deleteUncounted(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions
