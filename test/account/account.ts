@@ -1,9 +1,8 @@
-// An account in a box: a loopback server in the place of Cloudflare's API. Paths, bodies and error codes are those that
-// wrangler and the command line read and send. It is as strict as they need: it doesn't prove how Cloudflare behaves.
+// An imitation of Cloudflare's API on loopback, for one account. It has the paths, bodies and error codes that wrangler and the command
+// line send and read. It does not prove how Cloudflare behaves.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
 import { createAnalytics, type Analytics } from './analytics.ts'
 import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
@@ -17,10 +16,11 @@ import type { Workers } from './workers.ts'
 export const accountId = 'a'.repeat(32)
 export const apiToken = 'secret-token'
 
-/** What happens to the next call that matches, or to all of them. */
+/** A failure of the next call that matches, or of all of them. */
 export interface Failure {
+  /** Matches `METHOD /path`. */
   call: RegExp
-  /** What the body must have, such as the start of an SQL statement. */
+  /** Must match the body, too, such as the start of an SQL statement. */
   body?: RegExp
   /** 0 drops the connection. */
   status: number
@@ -28,8 +28,9 @@ export interface Failure {
   code?: number
   /** The value of `Retry-After`. */
   retryAfterSeconds?: number
-  /** Without it, the call has no effect. */
+  /** Whether the call has its effect all the same. */
   hasEffect?: boolean
+  /** Whether all calls that match fail, not only the next one. */
   isPermanent?: boolean
 }
 
@@ -43,10 +44,8 @@ export interface Account extends D1Account {
   failure: Failure | undefined
   /** Calls that the token may not make. */
   forbidden: RegExp | undefined
-  /** How long each answer takes. */
-  delayMs: number
   analytics: Analytics
-  /** What Analytics Engine was asked. */
+  /** The SQL of each question to Analytics Engine. */
   questions: string[]
   close: () => Promise<void>
 }
@@ -54,7 +53,7 @@ export interface Account extends D1Account {
 export async function startAccount(stores: Stores): Promise<Account> {
   const analytics = createAnalytics()
   const server = createServer((request, response) => {
-    // In the place of every service: what is deployed does not run here. The smoke test ends at once.
+    // Stands for every deployed Worker, because none runs here: the smoke test fails at its first call.
     if (!request.url?.startsWith('/client/')) {
       response.writeHead(403).end('error code: 1010')
       return
@@ -90,7 +89,6 @@ export async function startAccount(stores: Stores): Promise<Account> {
     calls: [],
     failure: undefined,
     forbidden: undefined,
-    delayMs: 0,
     outage: undefined,
     isTransactional: true,
     statements: 0,
@@ -121,7 +119,6 @@ export async function startAccount(stores: Stores): Promise<Account> {
     const call = await readCall(request)
     const line = `${call.method} ${call.path}`
     account.calls.push(line)
-    await setTimeout(account.delayMs)
     if (account.outage?.isPermanent && account.statements > account.outage.after) throw new Dropped()
     const { failure } = account
     if (failure?.call.test(line) && (failure.body?.test(call.body.toString()) ?? true)) {
@@ -131,9 +128,9 @@ export async function startAccount(stores: Stores): Promise<Account> {
       const { status, code = 7000, message, retryAfterSeconds } = failure
       throw new Refusal(status, code, message, retryAfterSeconds ? { 'Retry-After': `${retryAfterSeconds}` } : {})
     }
-    // The upload of an import has its token in its address.
+    // The address of an upload is secret, so it needs no token.
     const hasToken = call.bearer === apiToken || line.startsWith('PUT /uploads/')
-    // The real API answers so for an account that the token is not of.
+    // A path that still names an account names another one: see readCall.
     const isForeign = call.path.startsWith('/accounts/')
     if (!hasToken || isForeign || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')
     return find(call)()

@@ -1,4 +1,4 @@
-// Workers Analytics Engine in the account: keeps data points, and answers the SQL that this project asks, on SQLite.
+// Workers Analytics Engine of the account: keeps data points in SQLite, and answers the SQL that this project asks.
 import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from './api.ts'
 
@@ -9,9 +9,9 @@ export interface DataPoint {
 }
 
 export interface Analytics {
-  /** @param count how many points that one stands for, when they are sampled. */
+  /** Writes a data point. @param count how many points it stands for, because Analytics Engine samples. */
   write: (dataset: string, point: DataPoint, time?: Date, count?: number) => void
-  /** Lets time pass for all points. */
+  /** Makes all points older. */
   age: (seconds: number) => void
   /** @throws Refusal for SQL that it does not know, and for a dataset without a point. */
   query: (sql: string) => Record<string, unknown>[]

@@ -1,9 +1,9 @@
-// What the parts of the account share: a call of the HTTP API, the answer, and how the API refuses.
+// What the parts of the account share: calls of the HTTP API, its answers and its refusals.
 import { isJsonObject } from '../../src/json.ts'
 
 export interface Call {
   method: string
-  /** Below the account, `/d1/database`, or below the API, `/user`. */
+  /** Without the address of the API and the account, such as `/d1/database`. */
   path: string
   query: URLSearchParams
   contentType: string
@@ -11,13 +11,13 @@ export interface Call {
   body: Buffer
 }
 
-/** A handler returns the `result` of the envelope. `ids` are the groups of the route's path. */
+/** Returns what becomes `result` of the answer `{ success, errors, result }`. @param ids the segments of the path that match `:id`. */
 export type Handler = (call: Call, ...ids: string[]) => unknown
 
-/** Method and path. `:id` matches a segment. */
+/** The handler of each method and path. `:id` matches a segment. */
 export type Routes = Record<`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`, Handler>
 
-/** An answer without the envelope. */
+/** An answer that is not inside `{ success, errors, result }`. */
 export class RawAnswer {
   readonly body: string | Uint8Array
   readonly headers: Record<string, string>

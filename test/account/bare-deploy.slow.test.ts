@@ -1,4 +1,4 @@
-// What many type first. Wrangler makes what has no ID; app.test.ts shows what the Worker answers then.
+// What DEPLOY.md warns of: without --env, wrangler creates the stores that have no ID. app.test.ts shows what the Worker answers then.
 import { expect, test } from 'vitest'
 import { useOperator } from './operator.ts'
 

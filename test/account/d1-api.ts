@@ -10,7 +10,7 @@ interface Query {
   params?: string[]
 }
 
-/** The connection drops at a statement of SQL. */
+/** Drops the connection at a statement of SQL. */
 export interface Outage {
   /** The number of statements before it. */
   after: number
@@ -112,7 +112,7 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
 
   return {
     'POST /d1/database': create,
-    // The first page has all.
+    // The first page has all databases.
     'GET /d1/database': (call) => (isFirstPage(call) ? [...d1.databases.values()].map(describe) : []),
     'GET /d1/database/:id': (_, id = '') => describe(find(id)),
     'PUT /d1/database/:id': (call, id = '') => replicate(call, id),
@@ -140,7 +140,7 @@ function describe({ primary_location_hint: hint, ...database }: Database) {
   return { ...database, created_in_region: region, running_in_region: region, num_tables: 0, file_size: 0 }
 }
 
-/** D1's limit. */
+/** D1's limit for one parameter. */
 const maxParameterBytes = 2_000_000
 
 function prepare(db: D1Database, { sql, params = [] }: Query): D1PreparedStatement {

@@ -6,7 +6,7 @@ import type { Stores } from './stores.ts'
 
 /** @param getUrl the address of the API, where the files are uploaded too. */
 export function createImports({ databases }: D1Account, stores: Stores, getUrl: () => string): Routes {
-  /** By their MD5. */
+  /** The uploaded files, by their MD5. */
   const uploads = new Map<string, string>()
 
   const upload = (call: Call) => {
@@ -15,7 +15,7 @@ export function createImports({ databases }: D1Account, stores: Stores, getUrl: 
     return new RawAnswer('', { ETag: `"${etag}"` })
   }
 
-  /** One transaction. */
+  /** Runs the statements of an uploaded file in one transaction. @returns their number. */
   const ingest = async (id: string, etag: string) => {
     const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
     const db = await stores.openDatabase(id)

@@ -1,5 +1,5 @@
-// The deployment pages as printed: every command, in its order, from an empty account to production. What only Cloudflare has
-// is left to staging: the Worker that runs, its site, its domain, and Time Travel.
+// Runs every command of the deployment pages, in order, from an empty account to production. Not tested is what only Cloudflare has: a
+// running Worker, its site, its domain, and Time Travel.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { useOperator, workerName } from './operator.ts'
@@ -36,7 +36,7 @@ async function select(sql: string, env = 'staging'): Promise<unknown[]> {
   return (await db.prepare(sql).all()).results
 }
 
-/** Compares the percentages of the live versions with those by their lifetimes of tokens. */
+/** Requires that the live versions get these percentages of the requests, by the token lifetime that each version is configured with. */
 function expectShares(env: string, shares: Record<string, number>): void {
   const { versions = [], deployments = [] } = operator().account.workers.get(workerName(env)) ?? {}
   const live = deployments.at(-1)?.versions.map(({ version_id: id, percentage }) => {
@@ -47,7 +47,7 @@ function expectShares(env: string, shares: Record<string, number>): void {
   expect(Object.fromEntries(live ?? [])).toEqual(shares)
 }
 
-/** Runs a command that must be refused in lines that match, or find something. @returns its output. */
+/** Runs a command that must be refused, or `doctor`, which must find a problem. Each pattern must match. @returns the output. */
 async function expectRefusal(command: string, ...lines: RegExp[]): Promise<string> {
   const { code, output } = await operator().type(command)
   expect({ command, code }).toEqual({ command, code: command.includes(' doctor ') ? 3 : 2 })
@@ -89,7 +89,7 @@ test('a later deploy applies a migration, and changes what runs', async () => {
   expectShares('staging', { 600: 100 })
 })
 
-/** Going back with the code ends with a rollback, and with the data with a deploy. */
+/** Splits the commands of "Go back": up to the rollback they are about the code, then about the data. */
 function findWayBack(): Record<'code' | 'data', string[]> {
   const commands = findSection('Go back')
   const end = commands.findIndex((command) => command.includes('rollback')) + 1
@@ -186,7 +186,7 @@ const watch = readSteps('watch')
   .map(({ command }) => command)
   .join('\n')
 
-/** Runs the commands of nightly.yml as GitHub does. @returns those that failed. */
+/** Runs the commands of nightly.yml as GitHub does. @returns the commands that failed. */
 async function runNight({ isFirst = false } = {}): Promise<string[]> {
   const failed: string[] = []
   for (const { command, condition } of readSteps('nightly')) {

@@ -54,7 +54,7 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
 
   return {
     'POST /storage/kv/namespaces': create,
-    // The first page has all.
+    // The first page has all namespaces.
     'GET /storage/kv/namespaces': (call) => (isFirstPage(call) ? [...namespaces.values()] : []),
     'GET /storage/kv/namespaces/:id/keys': (call, id = '') => listKeys(call, id),
     'PUT /storage/kv/namespaces/:id/bulk': (call, id = '') =>

@@ -1,4 +1,4 @@
-// A person who follows the deployment pages, command by command, with an account that was empty before.
+// Stands for a person who follows the deployment pages, command by command, with an empty account.
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -12,19 +12,20 @@ export interface Operator {
   account: Account
   stores: Stores
   sections: Section[]
-  /** Runs a command as it is. */
+  /** Runs a command without changing it. */
   type: (command: string, stdin?: string) => Promise<CommandResult>
-  /** Runs a command of the page, which must succeed, but for the smoke test, and notes what it prints. */
+  /** Runs a command of the page with the reader's values. It must succeed, except for its smoke test. Notes the IDs that it prints. */
   follow: (command: string) => Promise<string>
   /** Writes the IDs of the database and the namespace that were created last into wrangler.toml. */
   saveIds: (env: string) => Promise<void>
+  /** Opens a new shell, which lacks the variables of the earlier one. */
   openShell: () => void
   editFile: (name: string, edit: (text: string) => string) => Promise<void>
 }
 
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
 
-/** What was deployed does not run. @returns the exit code of a command, and what it prints. */
+/** Returns the exit code that a command must have, and what it must print: a smoke test fails, because no deployed Worker runs. */
 function findOutcome(command: string): [number, RegExp] {
   if (/npm run (-s )?deploy /.test(command)) return [2, /^The smoke test failed, and version [\w-]+ is live\.$/m]
   if (/ops -- watch --url/.test(command)) return [3, /^problem {2}smoke: /m]
@@ -69,7 +70,7 @@ async function createOperator(
     kid: '',
   }
 
-  /** What the pages leave to the reader; and loopback in the place of Cloudflare. */
+  /** What the reader replaces in the commands of the pages, and the imitation's address in the place of Cloudflare's. */
   const substitutions: [RegExp, () => string][] = [
     [/(?<=CLOUDFLARE_API_TOKEN=)…/, () => apiToken],
     [/(?<=CLOUDFLARE_ACCOUNT_ID=)…/, () => accountId],
@@ -140,12 +141,12 @@ async function createOperator(
       await writeFile(file, edit(await readFile(file, 'utf8').catch(() => '')))
     },
   }
-  // As after the first request.
+  // A dataset exists after the first request of the service.
   for (const env of ['staging', 'production']) {
     account.analytics.write(`partner_investment_plan_catalog_${env}`, { indexes: [], blobs: [], doubles: [] })
   }
   await cp(join(folder, 'src/catalog/demo.json'), join(folder, 'your-catalog.json'))
-  // A deploy runs the project's checks first. CI runs them anyway, and they would run this test again.
+  // A deploy first runs the project's checks. CI runs them anyway.
   await operator.editFile('package.json', (text) => text.replace(/(?<="check": )".*"/, '"true"'))
   openShell()
   const ignored = String.raw`printf '/node_modules\n/your-catalog.json\n' > .git/info/exclude`

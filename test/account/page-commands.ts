@@ -9,7 +9,7 @@ export interface Section {
   commands: string[]
 }
 
-/** Returns what is before the first section, the sections of second level, and the commands of their indented blocks. */
+/** Splits a page at its headings of level 2. The commands of a section are in its indented blocks. */
 export function readSections(page: string): Section[] {
   return page.split(/^## /m).map((part) => ({
     title: part.split('\n')[0] ?? '',
@@ -31,7 +31,7 @@ function readCommands(text: string): string[] {
   return commands
 }
 
-/** Whether quotes and braces are closed. */
+/** Whether the shell can read the text: all quotes and braces are closed. */
 function isComplete(text: string): boolean {
   return spawnSync('bash', ['-n', '-c', text]).status === 0
 }

@@ -9,7 +9,7 @@ const ignored = /^(dist|\.git|\.wrangler|\.dev\.vars.*|\.env.*)$|(^|\/)node_modu
 
 export interface ProjectCopy {
   folder: string
-  /** An empty home folder, besides the configuration of git. */
+  /** A home folder with nothing but the configuration of git. */
   home: string
   remove: () => Promise<void>
 }

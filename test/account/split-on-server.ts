@@ -1,5 +1,5 @@
-// How D1 splits a text on its server, as strict as the reports are: https://github.com/cloudflare/workers-sdk/issues/15690,
-// /issues/14991, /issues/3892. It cuts at each semicolon outside of a text, and does not know comments.
+// Splits a text into SQL statements as D1's server does, according to reports: https://github.com/cloudflare/workers-sdk/issues/15690,
+// /issues/14991, /issues/3892. It cuts at each semicolon outside of quotes, and does not know comments.
 import { Refusal } from './api.ts'
 
 const statement = /(?:'[^']*'|[^;])+/g

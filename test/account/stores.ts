@@ -8,7 +8,7 @@ export interface Stores {
   openNamespace: (id: string) => Promise<KVNamespace>
 }
 
-/** Stores that somebody else opened. Nothing can be added. */
+/** Returns stores that the caller has opened. None can be added. */
 export function useStores({ DB, CATALOG_CACHE }: Pick<Env, 'DB' | 'CATALOG_CACHE'>): Stores {
   const refuse = () => Promise.reject(new Error('this account has one database and one namespace'))
   return {
@@ -19,7 +19,7 @@ export function useStores({ DB, CATALOG_CACHE }: Pick<Env, 'DB' | 'CATALOG_CACHE
   }
 }
 
-/** Stores in memory, in the local runtime. */
+/** Starts the local runtime with stores in memory. */
 export async function startStores(): Promise<Stores & { close: () => Promise<void> }> {
   const env: NonNullable<WorkerOptions['config']['env']> = {}
   const modules = { 'index.js': { type: 'esm' as const, contents: 'export default {}' } }

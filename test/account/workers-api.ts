@@ -4,17 +4,9 @@ import { readForm, readJson, Refusal, type Call, type Routes } from './api.ts'
 import type { D1Account } from './d1-api.ts'
 import type { Namespaces } from './kv-api.ts'
 import { addVersion, authorEmail, createWorker, deployVersions, findVersion, findWorker } from './workers.ts'
-import {
-  readSecrets,
-  type Binding,
-  type Share,
-  type Upload,
-  type Version,
-  type Worker,
-  type Workers,
-} from './workers.ts'
+import type { Binding, Share, Upload, Version, Workers } from './workers.ts'
 
-/** What the bindings of an upload must name. */
+/** The databases and namespaces that bindings of an upload may name. */
 interface Resources {
   d1: D1Account
   namespaces: Namespaces
@@ -23,7 +15,7 @@ interface Resources {
 export function createWorkersApi(workers: Workers, resources: Resources): Routes {
   const find = (name: string) => findWorker(workers, name)
 
-  /** The call that creates a Worker. Later deploys upload a version and deploy it. */
+  /** The first deploy of a Worker creates it by this call. Later deploys upload a version, then deploy the version. */
   const putScript = async (call: Call, name: string) => {
     const worker = workers.get(name) ?? createWorker(name)
     const version = addVersion(worker, await readUpload(call, worker.versions.at(-1), resources))
@@ -40,9 +32,7 @@ export function createWorkersApi(workers: Workers, resources: Resources): Routes
   const postDeployment = (call: Call, name: string) => {
     const worker = find(name)
     const { versions, annotations = {} } = readJson(call)
-    const shares = versions as Share[]
-    if (call.query.get('force') !== 'true') refuseOldSecrets(worker, shares)
-    return deployVersions(worker, shares, annotations as Record<string, string>)
+    return deployVersions(worker, versions as Share[], annotations as Record<string, string>)
   }
 
   const getService = (name: string) => {
@@ -128,23 +118,6 @@ function readBindings(metadata: Metadata, latest: Version | undefined, { d1, nam
     }
   }
   return [...named, ...(latest?.bindings ?? []).filter(({ name, type }) => kept.includes(type) && !names.has(name))]
-}
-
-/** A version has the secrets of its time. To go back to others, wrangler must ask, and then force it. */
-function refuseOldSecrets({ versions, deployments }: Worker, shares: readonly Share[]): void {
-  const current = versions.find(({ id }) => id === deployments.at(-1)?.versions[0]?.version_id)
-  if (current === undefined) return
-  const now = readSecrets(current.bindings)
-  const older = versions.filter(
-    ({ id, number }) => number < current.number && shares.some((one) => one.version_id === id),
-  )
-  const changed = older.flatMap(({ bindings }) => {
-    const then = readSecrets(bindings)
-    return [...new Set([...now.keys(), ...then.keys()])].filter((name) => now.get(name) !== then.get(name))
-  })
-  if (changed.length > 0) {
-    throw new Refusal(400, 10220, `The following secrets have changed: ${[...new Set(changed)].join(', ')}`)
-  }
 }
 
 function describeVersion(version: Version) {

@@ -59,7 +59,7 @@ export function createWorker(name: string): Worker {
   }
 }
 
-/** @param code Scripts and services have codes of their own. */
+/** @param code the error code of the API for an unknown Worker: scripts and services have different ones. */
 export function findWorker(workers: Workers, name: string, code = 10007): Worker {
   const worker = workers.get(name)
   if (worker === undefined) throw new Refusal(404, code, 'This Worker does not exist on your account.')

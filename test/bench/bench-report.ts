@@ -1,6 +1,5 @@
 // The tables that the benchmark prints.
 import { formatTable } from '../../src/ops/terminal/table.ts'
-import { computeQueriesPerSecond, type CostRow } from './cost.ts'
 import { isTooManyTrips, type LatencyRow } from './measure-latency.ts'
 import type { MemoryRow } from './measure-memory.ts'
 import type { OutageRow } from './measure-outage.ts'
@@ -55,37 +54,6 @@ export function formatOutage(rows: readonly OutageRow[]): string {
       'D1 QUERIES': String(d1Queries),
       P50: `${p50Ms} ms`,
       P99: `${p99Ms} ms`,
-    })),
-  )
-}
-
-export function formatCosts(rows: readonly CostRow[]): string {
-  const format = (dollars: number) => `$${dollars.toFixed(2)}`
-  return formatTable(
-    rows.map(({ lists, dollars: { requests, cpu, kv, d1, log } }) => ({
-      'A MILLION LISTS': lists,
-      REQUESTS: format(requests),
-      CPU: format(cpu),
-      KV: format(kv),
-      D1: format(d1),
-      LOG: format(log),
-      'IN ALL': format(requests + cpu + kv + d1 + log),
-    })),
-  )
-}
-
-/** The loads of D1 that DEPLOY.md names. */
-export function formatLoads(): string {
-  return formatTable(
-    [
-      [300, 100, 1],
-      [300, 1000, 1],
-      [300, 1000, 300],
-    ].map(([isolates = 0, partners = 0, sharing = 0]) => ({
-      ISOLATES: String(isolates),
-      PARTNERS: String(partners),
-      'ISOLATES OF EACH': String(sharing),
-      'CHECKS A SECOND': computeQueriesPerSecond(isolates, partners, sharing).toFixed(1),
     })),
   )
 }

@@ -27,14 +27,15 @@ export const largeBodyKey = 'bare:large'
 const signingKey = 'bench-key-of-32-bytes-or-more-123'
 
 export async function startBench(bundle: Bundle): Promise<Bench> {
-  const service = await startService(bundle, [], {
+  const bare = {
     'bare-bytes': { WORK: 'bytes', BODY: smallBodyKey },
     'bare-stream': { WORK: 'stream', BODY: largeBodyKey },
     'bare-not-modified': { WORK: 'not-modified' },
     'bare-kv': { WORK: 'kv' },
     'bare-token': { WORK: 'token', KEY: signingKey },
     'bare-first-token': { WORK: 'first-token', KEY: signingKey },
-  })
+  }
+  const service = await startService(bundle, { bare })
   try {
     await importPlans(service.d1, await makeCatalog())
     const createBenchPartner = async (country: Country) => {

@@ -1,7 +1,6 @@
 // npm run bench: compares the Worker as deployed with bare Workers, side by side in one workerd. README.md explains the figures.
 import { parseArgs } from 'node:util'
-import { computeCosts } from './cost.ts'
-import { formatCosts, formatLatency, formatLoads, formatMemory, formatOutage, formatRatios } from './bench-report.ts'
+import { formatLatency, formatMemory, formatOutage, formatRatios } from './bench-report.ts'
 import { startBench } from './bench-setup.ts'
 import { prepareComparisons } from './comparisons.ts'
 import { isTooManyTrips, measureLatency } from './measure-latency.ts'
@@ -34,10 +33,9 @@ try {
 } finally {
   await bench.stop()
 }
-if ('latency'.includes(flags.only) || flags.only === 'cost') {
+if ('latency'.includes(flags.only)) {
   const latency = await measureLatency(bundle, note)
   print(formatLatency(latency))
-  if (flags.only === 'cost') print(`${formatCosts(computeCosts(latency))}\n${formatLoads()}`)
   if (latency.some(isTooManyTrips)) process.exitCode = 1
 }
 if ('readers'.includes(flags.only)) {

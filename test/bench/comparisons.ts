@@ -14,10 +14,10 @@ export interface Comparison {
   bare: () => Promise<Target>
 }
 
-/** Their bodies are larger than the Worker's memory cache, so each is read from KV again. */
+/** So many lists don't fit into the Worker's memory, so each is read from KV again. */
 const kvListCount = 1500
 
-/** Each partner signs in once: enough for about half a second. */
+/** So many partners sign in once: enough for about half a second. */
 const firstTokenCount = 30
 const firstTokenConnections = 4
 /** A list of 10,000 plans has 18 MB. */
@@ -54,7 +54,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
     amount: firstTokenCount,
   }
 
-  /** New partners, whose secrets no isolate has verified. */
+  /** Creates partners whose secrets no isolate has verified. */
   const prepareFirstTokens = async () => {
     const names = Array.from({ length: firstTokenCount }, () => crypto.randomUUID().slice(0, 8))
     const fresh = await Promise.all(names.map((name) => createPartner(bench.d1, name, 'KE')))

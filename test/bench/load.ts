@@ -22,10 +22,10 @@ export interface Sample {
   p99Ms: number
 }
 
-/** @throws when any answer has another status, or none arrives. */
+/** Sends requests for some seconds, or a fixed amount. @throws Error when an answer has another status, or none arrives. */
 export async function runLoad(target: Target, seconds: number): Promise<Sample> {
   const { url, method = 'GET', headers = {}, requests, status, connections = defaultConnections, amount } = target
-  // The previous measurement may have evicted this from memory.
+  // The previous measurement may have evicted the list from memory.
   if (!requests) await (await fetch(url, { method, headers })).arrayBuffer()
   let started = 0
   const result = await autocannon({

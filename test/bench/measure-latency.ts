@@ -3,12 +3,12 @@ import { makeCatalog } from './bench-setup.ts'
 import { createPartner, importPlans, startService, type BenchPartner, type Bundle, type Service } from './service.ts'
 import type { Calls, Cost, Settings } from './slowed.ts'
 
-/** The local D1's own time, about 5 ms, is part of it. */
+/** How long each call takes, the local store's own time included. */
 const latency = { d1Ms: 100, kvMs: 40 }
 
 /** Isolates per situation. Each is new only once, so every sample of a new isolate needs its own. */
 const samples = 8
-/** Each waits for D1's deadline of 5 s. */
+/** Fewer samples, because each waits for D1's deadline of 5 s. */
 const hangingSamples = 2
 const isolateGroups = 7
 const burst = 30
@@ -20,7 +20,7 @@ const country = 'KE'
 export interface LatencyRow extends Calls {
   situation: string
   medianMs: number
-  /** The most that any sample needed. */
+  /** The most sequential round trips that any sample needed. */
   trips: number
   maxTrips: number
 }
@@ -32,7 +32,7 @@ export function isTooManyTrips({ trips, maxTrips }: LatencyRow): boolean {
 export async function measureLatency(bundle: Bundle, note: (text: string) => void): Promise<LatencyRow[]> {
   note('Measuring with slow bindings …')
   const isolates = Array.from({ length: isolateGroups * samples }, (_, sample) => `slowed-${sample}`)
-  const service = await startService(bundle, ['tokens', ...isolates], {})
+  const service = await startService(bundle, { measured: ['tokens', ...isolates] })
   try {
     await importPlans(service.d1, await makeCatalog())
     const partner = await createPartner(service.d1, 'acme', country)
@@ -43,7 +43,7 @@ export async function measureLatency(bundle: Bundle, note: (text: string) => voi
   }
 }
 
-/** @param isolates none of them has served a request yet */
+/** @param isolates the names of new isolates: none of them has served a request yet. */
 async function measureSituations(
   service: Service,
   partner: BenchPartner,
@@ -66,7 +66,7 @@ async function measureSituations(
     if (cost.accessToken === undefined) throw new Error('There is no token.')
     return { ...cost, accessToken: cost.accessToken }
   }
-  /** From an isolate of its own, so that it warms up none of those that are measured. */
+  /** Gets a token from an isolate that is not measured, so that no measured one is warm. */
   const getToken = async (clockMs: number, client = partner): Promise<string> =>
     (await signIn('tokens', { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs }, client)).accessToken
   const request = (isolate: string, clockMs: number, token: string, { shortName } = partner): Promise<Cost> =>
@@ -84,7 +84,7 @@ async function measureSituations(
     }
     return costs
   }
-  /** The list is requested when the work after the token's response has ended. */
+  /** Signs in, and requests the list when the work after the token's response has ended. */
   const signInAndRequest = async (isolate: string): Promise<Cost> => {
     const token = await signIn(isolate, { ...latency, d1: 'fine', clockMs: 0 })
     return addCosts(token, await request(isolate, 0, token.accessToken))
@@ -104,7 +104,7 @@ async function measureSituations(
       kvWrites: getMax(({ kvWrites }) => kvWrites),
     }
   }
-  /** The second token of an isolate costs no derivation, and D1 is not asked again. */
+  /** Measures two sign-ins of each isolate: the second one needs no derivation and no answer of D1. */
   const signInTwice = async (names: readonly string[], d1: Settings['d1'], situation: string) => {
     const [costs, nextCosts]: [Cost[], Cost[]] = [[], []]
     for (const name of names) {

@@ -1,4 +1,4 @@
-// What an isolate keeps in memory while partners read large lists slowly, or not at all.
+// Measures the memory of an isolate while partners request large lists, and don't read them.
 import { connect, type Socket } from 'node:net'
 import { makeCatalog } from './bench-setup.ts'
 import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
@@ -24,7 +24,7 @@ export function isTooMuchMemory({ bufferBytes, heapBytes }: MemoryRow): boolean 
 
 export async function measureMemory(bundle: Bundle, note: (text: string) => void): Promise<MemoryRow[]> {
   note('Measuring memory with readers that pause …')
-  const service = await startService(bundle, ['app-with-readers'], {}, true)
+  const service = await startService(bundle, { measured: ['app-with-readers'], isInspected: true })
   const url = await service.getUrl('app-with-readers')
   const sizes = new Map<string, number>()
   const sockets: Socket[] = []

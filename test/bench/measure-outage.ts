@@ -1,11 +1,11 @@
-// What callers and D1 notice while D1 fails and old copies are at hand.
+// Measures what callers notice, and how often D1 is asked, while D1 fails and partners have copies in KV.
 import { makeCatalog } from './bench-setup.ts'
 import { runLoad } from './load.ts'
 import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
 import type { Calls, Settings } from './slowed.ts'
 
 const seconds = 20
-/** Each connection sends the requests of all partners in turn. */
+/** The number of connections, and of partners: each connection sends the requests of all partners in turn. */
 const connections = 8
 const minuteMs = 60_000
 
@@ -31,7 +31,7 @@ export interface OutageRow {
 
 export async function measureOutage(bundle: Bundle, note: (text: string) => void): Promise<OutageRow[]> {
   const names = kinds.flatMap((what) => situations.map(({ d1, isolate }) => nameWorker(what, d1, isolate)))
-  const service = await startService(bundle, ['fine', ...names], {})
+  const service = await startService(bundle, { measured: ['fine', ...names] })
   try {
     await importPlans(service.d1, await makeCatalog())
     const setD1 = async (worker: string, d1: Settings['d1'], clockMs = 0) => {
@@ -56,9 +56,7 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
         const state = isolate === 'idle' ? 'isolate idle for three minutes' : 'new isolate'
         const situation = `${load.what}: ${outage}, ${state}`
         note(`Measuring for ${seconds} s: ${situation} …`)
-        if (isolate === 'idle') {
-          await sendEach(worker, load)
-        }
+        if (isolate === 'idle') await sendEach(worker, load)
         await setD1(worker, d1, 3 * minuteMs)
         const { method, requests } = load
         const target = { url: await service.getUrl(worker), method, requests, status: 200, connections }

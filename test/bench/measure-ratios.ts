@@ -1,4 +1,4 @@
-// Runs the comparisons in turn for some rounds.
+// Measures the ratio of each comparison in some rounds.
 import type { Comparison } from './comparisons.ts'
 import { runLoad, type Sample } from './load.ts'
 
@@ -18,7 +18,7 @@ export interface RatioRow {
   bare: Sample
 }
 
-/** The whole interval is below the goal. */
+/** Whether the whole interval is below the goal. */
 export function isMissed({ ratio, goal }: RatioRow): boolean {
   return ratio.high < goal
 }

@@ -1,4 +1,4 @@
-// Starts the Worker as deployed and the bare Workers in one workerd. Each has its own socket, without a dev proxy.
+// Starts the Worker as deployed and other Workers in one workerd. Each has its own socket, without a dev proxy.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { Miniflare, type WorkerOptions } from 'miniflare'
-import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
+import { unstable_readConfig as readConfig, unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
@@ -37,26 +37,32 @@ export async function buildBundle(): Promise<Bundle> {
   }
 }
 
-/**
- * @param measured the names of Workers as deployed, each in slowed.ts
- * @param bare the variables of each bare Worker, by name
- * @param isInspected whether the runtime opens its inspector, and lets a Worker collect its garbage
- */
+interface Settings {
+  /** The names of further Workers as deployed, each inside slowed.ts. */
+  measured?: readonly string[]
+  /** The variables of each bare Worker, by its name. */
+  bare?: Record<string, Record<string, string>>
+  /** Whether the runtime opens its inspector, and lets a Worker collect its garbage. */
+  isInspected?: boolean
+  /** Whether the Worker `app` serves the files of the site, too. */
+  hasSite?: boolean
+}
+
+/** Starts the Worker `app`, as deployed, with empty stores, and the Workers of the settings. */
 export async function startService(
   { script }: Bundle,
-  measured: readonly string[],
-  bare: Record<string, Record<string, string>>,
-  isInspected = false,
+  { measured = [], bare = {}, isInspected = false, hasSite = false }: Settings,
 ) {
   const bareScript = await readWorker('test/bench/bare.ts')
   const wrapper = await readWorker('test/bench/slowed.ts')
   type Bindings = WorkerOptions['config']['env']
-  const worker = (name: string, contents: string, env: Bindings, beside = {}): WorkerOptions => ({
+  const worker = (name: string, contents: string, env: Bindings, beside = {}, assets = {}): WorkerOptions => ({
     config: {
       name,
       compatibilityDate,
       manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents }, ...beside } },
       env: { DB: { type: 'd1', id: 'db' }, CATALOG_CACHE: { type: 'kv', id: 'kv' }, ...env },
+      ...assets,
     },
     dev: { unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }] },
   })
@@ -76,7 +82,9 @@ export async function startService(
     cf: false,
     ...(isInspected && { inspectorPort: 0 }),
     workers: [
-      worker('app', script, bindings),
+      hasSite
+        ? worker('app', script, { ...bindings, ASSETS: { type: 'assets' } }, {}, readAssets())
+        : worker('app', script, bindings),
       ...measured.map((name) => worker(name, wrapper, bindings, { 'app.js': { type: 'esm', contents: script } })),
       ...Object.entries(bare).map(([name, texts]) =>
         worker(name, bareScript, {
@@ -86,13 +94,14 @@ export async function startService(
       ),
     ],
   })
-  await miniflare.ready
   const d1 = await miniflare.getD1Database('DB', 'app')
   const kv = (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace
   await migrate(d1)
   return {
     d1,
     kv,
+    /** The address of the Worker `app` with the files of the site. */
+    origin: (await miniflare.ready).origin,
     getUrl: (name: string) => miniflare.unsafeGetDirectURL(name),
     getInspectorUrl: () => miniflare.getInspectorURL(),
     stop: () => miniflare.dispose(),
@@ -101,9 +110,18 @@ export async function startService(
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
+/** Reads which files of the site are served before the Worker is asked, as wrangler.toml says. */
+function readAssets() {
+  const { assets } = readConfig({})
+  if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.directory.')
+  const { directory, not_found_handling: notFoundHandling, run_worker_first: runWorkerFirst } = assets
+  return { assets: { directory: join(project, directory), hasUserWorker: true, notFoundHandling, runWorkerFirst } }
+}
+
 /** Returns the binary that Miniflare would start. */
 function findWorkerd(): string {
-  const { default: path } = createRequire(import.meta.resolve('miniflare'))('workerd') as { default: string }
+  const miniflare = createRequire(import.meta.url).resolve('miniflare')
+  const { default: path } = createRequire(miniflare)('workerd') as { default: string }
   return path
 }
 
@@ -120,7 +138,7 @@ async function readWorker(file: string): Promise<string> {
   return outputFiles[0]?.text ?? ''
 }
 
-export async function migrate(d1: D1Database): Promise<void> {
+async function migrate(d1: D1Database): Promise<void> {
   const folder = join(project, 'migrations')
   for (const file of (await readdir(folder)).toSorted()) {
     const statements = splitSqlQuery(await readFile(join(folder, file), 'utf8'))
@@ -136,7 +154,7 @@ export interface BenchPartner {
   shortName: string
   clientId: string
   clientSecret: string
-  secretHash: string
+  /** The value of the header Authorization for a token. */
   authorization: string
 }
 
@@ -148,12 +166,11 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
     shortName,
     clientId,
     clientSecret,
-    secretHash,
     authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
   }
 }
 
-/** @param url of a Worker of the service */
+/** @param url of any Worker of the service. */
 export async function fetchToken(url: URL, { authorization }: BenchPartner): Promise<string> {
   const headers = { Authorization: authorization }
   const response = await fetch(new URL('/api/v3/partners/auth', url), { method: 'POST', headers })

@@ -8,9 +8,9 @@ export interface Settings {
   /** How long an answer of D1 and of KV takes. The local D1's own time, about 5 ms, is part of it. */
   d1Ms: number
   kvMs: number
-  /** A D1 that fails needs its time first. */
+  /** Whether D1 answers, fails or hangs, after its time. */
   d1: keyof typeof d1Faults
-  /** Added to the clock. */
+  /** How far the Worker's clock is ahead. */
   clockMs: number
 }
 
@@ -76,7 +76,7 @@ function collectGarbage(): Response {
   return new Response()
 }
 
-/** Sets what holds for requests without settings, and returns the calls since the last change. */
+/** Changes the settings of requests that have none of their own. @returns the calls since the last change. */
 function change(next: Settings): Response {
   const counted = counts
   settings = next
@@ -88,7 +88,7 @@ function readToken(body: ArrayBuffer): string | undefined {
   return (JSON.parse(new TextDecoder().decode(body)) as { access_token?: string }).access_token
 }
 
-/** Follows the calls back from the response: each ended before the next one on the path started. */
+/** Counts the calls that waited for each other, from the last one back: each ended before the next one started. */
 function countTrips(): number {
   let count = 0
   let beforeMs = Infinity

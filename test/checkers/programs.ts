@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
 
 export interface Program {
-  /** What it has printed so far, without colors. `output` has both streams. */
+  /** What the program has printed so far, without colors. `output` has stdout and stderr. */
   stdout: () => string
   output: () => string
   onOutput: (listener: () => void) => void
   end: () => void
-  /** Resolves to its exit code, or to what ended it. */
+  /** Resolves to its exit code, to the signal that ended it, or to `none within 60 s`. */
   closed: Promise<string>
 }
 

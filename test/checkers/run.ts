@@ -16,7 +16,7 @@ const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
 const site = join(root, 'dist/site')
 
-/** The start page, the largest one, one with scripts, and one of text: .ci/run looks at them, and at every page at night. */
+/** The pages that Lighthouse measures on every change: the start page, the largest one, one with scripts, and one of text. */
 const onePageOfEachKind = ['index.html', 'reference.html', 'try.html', 'plans.html']
 
 interface Link {
@@ -147,7 +147,7 @@ function tool(name: string): string {
   return join(root, 'test/checkers/node_modules/.bin', name)
 }
 
-/** Without the files that have no address of their own. */
+/** Lists the files of dist/site that have an address of their own. */
 async function listFiles(): Promise<string[]> {
   const entries = await readdir(site, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))

@@ -1,5 +1,5 @@
-// node test/checkers/typescript-client.ts --url http://localhost:8787 : uses the TypeScript client as the page "Clients" says, as a
-// package in a CommonJS folder and as a file: with the Node that runs this, with TypeScript 5.9 and with the newest. The
+// node test/checkers/typescript-client.ts --url http://localhost:8787 : uses the TypeScript client as the page "Clients" says: as a
+// package in a CommonJS folder, and as a file. It runs on the Node that runs this, and compiles with TypeScript 5.9 and the newest. The
 // credentials of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

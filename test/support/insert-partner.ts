@@ -1,4 +1,4 @@
-// A partner with one secret, whichever runtime the test is in.
+// Inserts and changes partners without the command line, in workerd and in Node.
 import { openOperatorDatabase } from './operator-database.ts'
 import { deleteLeftovers } from '../../src/db/leftovers.ts'
 import {
@@ -23,7 +23,7 @@ export async function insertPartner(d1: D1Database, partner: PartnerRow): Promis
   await insertNewPartner(openOperatorDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
 }
 
-/** Changes a partner, whatever it is now. */
+/** Changes a partner, without comparing what it is now. */
 export async function updatePartner(d1: D1Database, shortName: string, change: PartnerChange): Promise<void> {
   const newest = await d1
     .prepare('select max(id) from change_record where partner = ?')

@@ -13,7 +13,7 @@ export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
   return { ...examplePlan, id, identifier: `plan-${id}`, viewableIn: ['KE'], ...overrides }
 }
 
-/** Texts that a spreadsheet takes for something else, unless an apostrophe is before them. */
+/** Texts that a spreadsheet takes for a number, a date or a formula, unless an apostrophe is before them. */
 export const mistakenTexts = [
   '007',
   '=1+1',
@@ -116,7 +116,7 @@ export const arbitraryCatalog = fc
       })),
   )
 
-/** Where an exported file may come from. */
+/** The origin of an exported file, or none. */
 export const arbitrarySource = fc.record(
   {
     origin: fc.record({

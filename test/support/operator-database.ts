@@ -1,4 +1,4 @@
-// D1 as the command line has it.
+// Opens a D1 binding as the database of the command line.
 import { readRows } from '../../src/db/database.ts'
 import { createOperatorDatabase, type OperatorDatabase } from '../../src/db/operator-database.ts'
 

@@ -68,7 +68,7 @@ export function publishNow(db: OperatorDatabase, publicationId: number) {
   return publishAs(db, { publicationId, actor: 'test', note: null }, 'now')
 }
 
-/** Lets a staged publication wait, as if it was compared just now. */
+/** Lets a staged publication wait for approval or for its time, as if it was compared with the catalog just now. */
 export async function releaseStaged(
   db: OperatorDatabase,
   publicationId: number,

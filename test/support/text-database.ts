@@ -1,9 +1,9 @@
-// D1 as Cloudflare's HTTP API shows it: parameters are text.
+// Opens D1 as Cloudflare's HTTP API does: each parameter is sent as text.
 import { expect } from 'vitest'
 import type { OperatorDatabase } from '../../src/db/operator-database.ts'
 import { openOperatorDatabase } from './operator-database.ts'
 
-/** Runs a statement. */
+/** Makes the call of a statement, or does something else. */
 export type Run = <T>(call: () => Promise<T>, sql: string) => Promise<T>
 
 export function openTextDatabase(d1: D1Database, run: Run): OperatorDatabase {
@@ -18,13 +18,13 @@ export function openTextDatabase(d1: D1Database, run: Run): OperatorDatabase {
   return openOperatorDatabase(textD1)
 }
 
-/** The writes of an SQL text, such as `update publications`. */
+/** Returns the writes of an SQL text, such as `update publications`. */
 export function listWrites(text: string): string[] {
   const writes = text.replaceAll('do update set', '').matchAll(/\b(insert into|update|delete from) "?(\w+)/g)
   return [...writes].map(([, verb, table]) => `${verb} ${table}`)
 }
 
-/** Each write arrives twice. The answer is that of the first time. */
+/** Opens a database that runs each write twice, as after a retry, and returns the first answer. */
 export function openRepeatingDatabase(d1: D1Database): OperatorDatabase {
   return openTextDatabase(d1, async (call, sql) => {
     const answer = await call()

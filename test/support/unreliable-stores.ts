@@ -1,5 +1,5 @@
-// D1 and KV whose calls go through a function of the caller, which lets them fail, hang, wait or count, or changes the answer.
-// They have the methods that the Worker calls, and `run` of the command line, but no others.
+// D1 and KV whose calls go through a function of the test, which lets them fail, hang or wait, counts them, or changes the answer.
+// They have only the methods that the Worker calls, and `run`, which the command line calls.
 
 /** Makes the call, or does something else. */
 export type Fault = <Answer>(call: () => Promise<Answer>) => Promise<Answer>
@@ -15,7 +15,7 @@ export const kvDown = failWith('KV failed: 500')
 
 export const hang: Fault = () => new Promise(() => {})
 
-/** The answer takes at least that long. The time of the store itself is part of it. */
+/** Lets an answer take at least `ms`, the store's own time included. */
 export const takeMs =
   (ms: number): Fault =>
   async (call) => {

@@ -1,17 +1,15 @@
 // Virtual time. Code that runs in a place, such as a request of an isolate, gets the town's Date.now, timers, random bytes and
-// WebCrypto. Nothing waits for anything real, so the seed decides in which order everything runs.
+// WebCrypto. Nothing waits for real time, so the seed decides in which order everything runs.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHmac, createSecretKey, hash, hkdfSync, pbkdf2Sync, type KeyObject } from 'node:crypto'
 import { createRandom } from './random.ts'
 
-/** Where code runs. */
+/** Where code runs: a request of an isolate, a run of the schedule, or a command on an operator's laptop. */
 export interface Place {
   /** How far its clock is ahead of the true time, in milliseconds. */
   clock: { skewMs: number }
-  /** Nothing that it waits for happens any more: its request was cancelled, or is over. */
+  /** Whether its request was cancelled or is over: then none of its timers fires any more. */
   isEnded: boolean
-  /** The kind of an operator's command. */
-  command?: string
 }
 
 interface Task {
@@ -28,11 +26,11 @@ const real = { setTimeout, clearTimeout, setImmediate, crypto, now: Date.now, ra
 export function createClock(startMs: number, seed: string) {
   const random = createRandom(`${seed} bytes`)
   const outside: Place = { clock: { skewMs: 0 }, isEnded: false }
-  /** The next one is the last one. */
+  /** In descending order of time: `run` takes the last one. */
   const tasks: Task[] = []
   let nowMs = startMs
 
-  /** Runs `act` later, after what was to run then, unless the place that called this has ended by then. */
+  /** Runs `act` in `ms`, after earlier tasks of that moment, unless the place that scheduled it has ended by then. */
   function after(ms: number, act: () => void): Task {
     const task = { atMs: nowMs + Math.max(0, ms), place: places.getStore() ?? outside, act }
     let [low, high] = [0, tasks.length]
@@ -45,7 +43,7 @@ export function createClock(startMs: number, seed: string) {
     return task
   }
 
-  /** Replaces the globals for code in places. @returns puts them back. */
+  /** Replaces the globals for code that runs in a place. @returns a function that restores them. */
   function install(): () => void {
     const isHere = () => places.getStore() !== undefined
     const own = createCrypto(random.below)
@@ -79,22 +77,24 @@ export function createClock(startMs: number, seed: string) {
     /** The true time, in Unix milliseconds. */
     nowMs: () => nowMs,
     sleep: (ms: number) => new Promise<void>((resolve) => void after(ms, resolve)),
-    /** Runs work in a place, and what follows from it. */
+    /** Runs `work`, and everything that it starts, in a place. */
     enter: <T>(place: Place, work: () => T): T => places.run(place, work),
+    /** The place of the code that calls this. */
     here: () => places.getStore(),
+    /** Runs all tasks until a time, or until `isOver`. */
     async run(untilMs: number, isOver: () => boolean): Promise<void> {
       for (let task = tasks.pop(); task && task.atMs <= untilMs && !isOver(); task = tasks.pop()) {
         if (task.act === undefined || task.place.isEnded) continue
         nowMs = task.atMs
         places.run(task.place, task.act)
-        // By then, every promise has settled that needs no other task.
+        // When this resolves, every promise that waits for no other task has settled.
         await new Promise((resolve) => real.setImmediate(resolve))
       }
     },
   }
 }
 
-/** @returns puts the real ones back. */
+/** @param values by the name of the global. @returns a function that restores the real ones. */
 export function replaceGlobals(values: Record<string, unknown>): () => void {
   const originals = Object.keys(values).map(
     (name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const,
@@ -107,7 +107,7 @@ export function replaceGlobals(values: Record<string, unknown>): () => void {
   }
 }
 
-/** Chance would decide when memory is collected: here, what a request held is collected when it ends. */
+/** A WeakRef that loses its value when the request that made it ends. With a real one, chance would decide when. */
 class TownRef<T extends WeakKey> {
   readonly #place = places.getStore()
   readonly #value: T
@@ -117,7 +117,7 @@ class TownRef<T extends WeakKey> {
   deref = () => (this.#place?.isEnded ? undefined : this.#value)
 }
 
-/** Of the runtime of Workers: Node has none. */
+/** The FixedLengthStream of the runtime of Workers, which Node lacks. */
 class TownStream extends TransformStream {
   constructor(_length: number) {
     super()
@@ -129,7 +129,7 @@ const toBytes = (data: Bytes) =>
   ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
 const copy = (bytes: Bytes) => Uint8Array.from(toBytes(bytes)).buffer
 
-/** What the service uses of WebCrypto, without the threads of Node, which finish in an order of their own. */
+/** The part of WebCrypto that the service uses, synchronously: Node's own runs in threads, which finish in any order. */
 function createCrypto(randomBelow: (count: number) => number) {
   const sign = (key: KeyObject, data: Bytes) => createHmac('sha256', key).update(toBytes(data)).digest()
   const getRandomValues = (bytes: Uint8Array) => bytes.map((_, index) => (bytes[index] = randomBelow(256)))

@@ -1,5 +1,5 @@
-// D1 over node:sqlite: a primary, a replica in each location that lags behind, failures, hangs, and Time Travel. The primary keeps
-// what each write changed: replicas apply it later, and an earlier database can be made again from it.
+// D1 over node:sqlite: a primary, a replica in each location that lags behind, failures, hangs, and Time Travel. The primary keeps the
+// changeset of each write: replicas apply it later, and Time Travel makes an earlier database from the changesets.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { describeError, migrations } from '../ops/support/memory-bindings.ts'
 import { createRandom } from './random.ts'
@@ -9,25 +9,27 @@ import { locations, type Condition, type Path, type Weather } from './weather.ts
 interface Write {
   atMs: number
   changeset: Uint8Array
-  /** The version of the catalog since then. */
+  /** The version of the catalog after the write: an index of `versions` in record.ts. */
   version: number
 }
 
-/** Who calls D1, and hears how that went. */
+/** Who calls D1, with functions that learn how each call went. */
 export interface Caller {
   path: Path
-  /** A call will fail, has failed, or had no answer within 5 s. */
+  /** A call fails now or later, or had no answer within 5 s. */
   onFailure: () => void
   /** @param version of the catalog in the answer. */
   onAnswer: (version: number) => void
 }
 
+/** The index of a replica, or the primary. */
 type Target = number | 'primary'
+/** What becomes of a call. `lost`: it has its effect, and its caller gets an error. `hung`: its caller never gets an answer. */
 type Fate = 'answered' | 'refused' | 'lost' | 'hung'
 
 export type D1World = ReturnType<typeof createD1World>
 
-/** The Worker waits for as long. */
+/** As the deadline of the Worker. */
 const deadlineMs = 5000
 const maxParameters = 100
 const isWrite = /\b(?:insert into|update|delete from)\b/i
@@ -45,6 +47,7 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
   const restored = { atMs: -Infinity, version: 0, count: 0 }
   let onWrite = (): number => 0
 
+  /** Creates a database with these writes. */
   function open(writes: readonly Write[] = []) {
     const database = new DatabaseSync(':memory:')
     database.function('unixepoch', { varargs: true }, (...args) =>
@@ -61,7 +64,7 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
   const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>()
   const replicas = locations.map(() => ({ database: open(), applied: 0, version: 0, restores: 0 }))
 
-  /** Runs a statement at once. */
+  /** Runs a statement at once, without lag or failure, and keeps what it changed. @param asArrays or else each row is an object. */
   function execute(database: DatabaseSync, sql: string, params: readonly unknown[], asArrays: boolean): unknown[] {
     if (params.length > maxParameters) throw new Error('too many SQL variables')
     const isChange = isWrite.test(sql)
@@ -87,7 +90,7 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     }
   }
 
-  /** Brings a replica to where its lag allows. */
+  /** Applies the writes to a replica that are older than its lag. */
   function catchUp(index: number) {
     const replica = replicas[index]
     if (replica === undefined) throw new Error('no such replica')
@@ -120,7 +123,7 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     return { rows: execute(database, sql, params, asArrays), version }
   }
 
-  /** Runs a statement as the weather is. */
+  /** Runs a statement with the delay and the failures of the weather. */
   async function call(
     { path, onFailure, onAnswer }: Caller,
     target: Target,
@@ -130,7 +133,7 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     const fate = random.pick(fates[condition])
     const [least, most] = condition === 'slow' ? [300, 4500] : target === 'primary' ? [20, 120] : [2, 15]
     const halfMs = random.between(least, most) / 2
-    // While a call hangs, others already do without D1.
+    // While a call hangs, other requests may already use copies.
     if (fate !== 'answered') onFailure()
     const failure = clock.after(deadlineMs, onFailure)
     await clock.sleep(halfMs)
@@ -147,7 +150,7 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     throw new Error('D1_ERROR: Network connection lost.')
   }
 
-  /** As a binding of the Worker. @param home the nearest replica. */
+  /** Creates a binding as the Worker has it. @param home the index of the nearest replica. */
   function createBinding(caller: Caller, home: number): D1Database {
     const openSession = (target: Target) => {
       const prepare = (sql: string, params: unknown[] = []): object => {
@@ -169,10 +172,10 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     createBinding,
     /** Runs SQL on the primary at once. */
     query: <Row extends unknown[]>(sql: string, ...params: unknown[]) => execute(primary, sql, params, true) as Row[],
-    /** @param listen hears of each write, and returns the version of the catalog. */
+    /** @param listen is called after each write, and returns the version of the catalog. */
     watch: (listen: () => number) => void (onWrite = listen),
     restoredAtMs: () => restored.atMs,
-    /** Time Travel: the primary is as it was. @param version of the catalog from now on. */
+    /** Time Travel: rewinds the primary. @param version the new version of the catalog. */
     restore(toMs: number, version: number): void {
       history = history.filter(({ atMs }) => atMs <= toMs)
       primary.close()

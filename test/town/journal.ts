@@ -1,7 +1,7 @@
 // What happened in the town, and the first rule that was broken.
 import type { Clock } from './clock.ts'
 
-/** What everything in the town has. */
+/** What every part of the town needs. */
 export interface Town {
   seed: string
   clock: Clock
@@ -19,19 +19,21 @@ export function createJournal(nowMs: () => number) {
   const figures = new Map<string, number>()
   const state: { finding?: string } = {}
   return {
+    /** How often each thing happened, by its name. */
     figures,
-    /** The text about the broken rule. */
+    /** Has the text about the first broken rule. */
     state,
     count: (name: string) => void figures.set(name, (figures.get(name) ?? 0) + 1),
     /**
+     * Notes an event.
      * @param subject a partner, an isolate, a key of KV, the catalog, or `world` for what concerns all.
-     * @param partner whose it is: a finding about another one leaves it out.
+     * @param partner to whom the event belongs: a finding about another partner leaves it out.
      */
     note(text: string, subject: string, partner?: string): void {
       events.push({ text: `  ${formatMoment(nowMs())}  ${text}`, subject, partner })
       if (events.length > maxEvents) events = events.slice(-maxEvents / 2)
     },
-    /** A rule is broken: the town stops. @param subjects what it concerns, its partner first. */
+    /** Reports a broken rule, at which the town stops. @param subjects whose earlier events the finding shows, its partner first. */
     report(rule: string, facts: string, ...subjects: string[]): void {
       const isOfOther = (partner = '') =>
         subjects[0]?.startsWith('partner-') && partner !== '' && partner !== subjects[0]

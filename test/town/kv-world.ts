@@ -1,4 +1,5 @@
-// KV: a location remembers for a minute what it read, also that there was nothing; lists are late; a key takes one write a second.
+// KV: for a minute, a location reads again what it read before, also that a key has no entry; lists of keys are late; a key takes one
+// write a second.
 import { createRandom } from './random.ts'
 import type { Town } from './journal.ts'
 import type { Place } from './clock.ts'
@@ -10,7 +11,7 @@ interface Entry {
   expiresAtMs: number
 }
 
-/** What a key has since a moment: undefined for nothing. */
+/** The entry of a key from a moment on, undefined if it has none. */
 interface Known {
   atMs: number
   entry: Entry | undefined
@@ -25,25 +26,27 @@ export type KvWorld = ReturnType<typeof createKvWorld>
 
 export function createKvWorld({ clock, weather, seed }: Town & { weather: Weather }) {
   const random = createRandom(`${seed} kv`)
+  /** The latest entries of each key. */
   const stored = new Map<string, Known[]>()
+  /** What each location has read, by its name and the key. */
   const cached = new Map<string, Known>()
-  /** By the place of a request, the moment of KV that it was last shown under a key. */
+  /** For each request, by key: of which moment the entry was that it last read. */
   const shown = new WeakMap<Place, Map<string, number>>()
-  let onWrite = (_key: string, _metadata: Entry['metadata'] | undefined, _path: Path, _shownMs: number): void => {}
+  let onWrite = (_key: string, _metadata: Entry['metadata'], _path: Path, _shownMs: number): void => {}
 
   function read(key: string, atMs: number): Entry | undefined {
     const entry = stored.get(key)?.findLast((known) => known.atMs <= atMs)?.entry
     return entry && entry.expiresAtMs > atMs ? entry : undefined
   }
 
-  function write(path: Path, key: string, entry: Entry | undefined): void {
+  function write(path: Path, key: string, entry: Entry): void {
     const written = { atMs: clock.nowMs(), entry }
     const known = stored.get(key) ?? []
     if (written.atMs - (known.at(-1)?.atMs ?? 0) < secondMs) throw new Error('KV PUT failed: 429 Too Many Requests')
     stored.set(key, [...known.slice(-5), written])
-    // The location that writes knows it at once, as a rule.
+    // Usually, the location that writes reads its entry at once.
     if (random.chance(0.7)) cached.set(`${path} ${key}`, written)
-    onWrite(key, entry?.metadata, path, shownHere().get(key) ?? -Infinity)
+    onWrite(key, entry.metadata, path, shownHere().get(key) ?? -Infinity)
   }
 
   function shownHere(): Map<string, number> {
@@ -71,9 +74,9 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
   })
 
   return {
-    /** What a key had at a moment. */
+    /** Returns the entry that a key had at a moment. */
     read,
-    /** As a binding of the Worker. */
+    /** Creates a binding as the Worker has it. */
     createBinding: (caller: KvCaller): KVNamespace => {
       const getWithMetadata = (key: string) =>
         call(caller, () => {
@@ -92,9 +95,9 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
       ) => call(caller, () => write(caller.path, key, createEntry(value, metadata, expirationTtl)))
       return { getWithMetadata, put } as never
     },
-    /** @param listen hears of each write, with undefined for a deletion, and of the moment of KV that the writer was shown before. */
+    /** @param listen is called for each write, with the moment of which the writer last read the key. */
     watch: (listen: typeof onWrite) => void (onWrite = listen),
-    /** As Cloudflare's API. */
+    /** Lists keys as Cloudflare's API does. */
     list: (caller: KvCaller, prefix: string) =>
       call(caller, () => {
         const atMs = clock.nowMs() - (random.chance(0.7) ? 0 : random.between(0, minuteMs))

@@ -1,5 +1,5 @@
-// The operators: they run the functions of the command line over Cloudflare's API, whose answers get lost or come late, and
-// compare the record with copies. The only file of the town that imports src/ops.
+// The operators, who run the functions of the command line over Cloudflare's API, whose answers get lost or come late; somebody who rewinds
+// the database; and an hourly comparison of the database with a copy. The only file of the town that imports src/ops.
 import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
@@ -35,7 +35,7 @@ const secretKinds = new Set(['rotate', 'replace-newest', 'replace-all', 'lockdow
 const endingKinds = new Set(['replace-all', 'lockdown', 'end-tokens', 'suspend', 'end'])
 const partnerKinds = [...secretKinds, ...endingKinds, 'rotate', 'set', 'resume'].filter((kind) => kind !== 'end')
 
-/** Twenty of them are a list of more than 512 KiB, which is sent in slices. */
+/** Twenty plans with this text make a list of more than 512 KiB, which is sent in slices. */
 const longText = '長'.repeat(10_000)
 
 /** @param hasLong whether the list of one country is long, which makes the run slower. */
@@ -51,6 +51,7 @@ const makePlans = (hasLong: boolean) =>
     viewableIn: index >= 18 ? ['RW'] : ([['UG'], ['KE'], ['KE', 'UG']][index % 3] ?? []),
   }))
 
+/** What becomes of a call. `lost`: it has its effect, without an answer. `late`: its effect comes after its caller has given up. */
 type Fate = 'answered' | 'refused' | 'busy' | 'lost' | 'late' | 'never'
 const fates: Record<Condition, Fate[]> = {
   fine: ['answered'],
@@ -65,7 +66,9 @@ const fail = (kind: 'unknown' | 'busy', message: string): never => {
 }
 
 type Attribution = { actor: string; command: string; note: null }
+/** What a command does. */
 type Work = (store: Store, by: Attribution, warn: (text: string) => void) => Promise<unknown>
+/** What an operator means to do with a command. */
 type Intent = Pick<Command, 'kind'> & Partial<Command>
 type PlanRequest = Parameters<typeof openPlan>[2]
 type PlanWork = (store: Store, request: PlanRequest) => Promise<unknown>
@@ -143,7 +146,7 @@ export function createOperators(world: World) {
     const name = `command ${id} ${kind} ${subject}${graceSeconds === undefined ? '' : ` --grace ${graceSeconds}`}`
     const note = (text: string) => journal.note(`${actor}: ${name} ${text}`, subject)
     const attribution = { actor, command: formatCommand(command), note: null }
-    const place = { clock: { skewMs }, isEnded: false, command: kind }
+    const place = { clock: { skewMs }, isEnded: false }
     journal.count(`command ${kind}`)
     note(`begins on a laptop that is ${Math.round(skewMs / secondMs)} s ahead`)
     try {
@@ -174,7 +177,7 @@ export function createOperators(world: World) {
 
   function change(actor: string, shortName: string, wanted: Intent): Promise<boolean> {
     const { kind } = wanted
-    // D1 likes to fail, and callers like to hurry, when it matters.
+    // D1 fails, and callers hurry, more often when access ends.
     if (endingKinds.has(kind) && random.chance(0.3)) partners.hurry(shortName)
     if (endingKinds.has(kind) && random.chance(0.35)) {
       const [chance, condition] = [random.next(), random.pick<Condition>(['failing', 'hanging'])]
@@ -190,7 +193,7 @@ export function createOperators(world: World) {
     })
   }
 
-  /** Some changes of one partner, one soon after the other. */
+  /** Makes one to four changes of one partner, one soon after the other. */
   async function changePartners(actor: string): Promise<void> {
     const shortName = random.pick([...record.accounts.keys()])
     for (let step = random.below(4); step >= 0; step--) {
@@ -332,7 +335,7 @@ export function createOperators(world: World) {
     }
   }
 
-  /** The rows that last, with the names of their tables, by key. */
+  /** Returns the rows that a copy of the database has and that no command deletes, by table and key. */
   function readLasting() {
     const entries = Object.entries(comparedTables).flatMap(([table, { key }]) => {
       const columns = d1.query<[string]>('select name from pragma_table_info(?)', table).flat()
@@ -344,7 +347,7 @@ export function createOperators(world: World) {
     return new Map(entries)
   }
 
-  /** Compares the database with what it was an hour ago. */
+  /** Every hour, compares the database with its state of an hour ago, as the command `compare` does every night. */
   async function compare(): Promise<void> {
     for (;;) {
       const [fromMs, before] = [clock.nowMs(), readLasting()]

@@ -35,9 +35,9 @@ export function createPartners({ clock, service, record, rules, seed }: World) {
     const meanMs = random.chance(0.15) ? 40 * minuteMs : random.between(40, 300) * secondMs
     const etags = new Map<string, string>()
     const secrets = [first]
-    /** Those that may be valid. */
+    /** All tokens that may still be valid, also those that only a thief uses. */
     let tokens: Token[] = []
-    /** What its server uses. */
+    /** The secret and the token that the partner's server uses. */
     let [current, own]: [Secret, Token | undefined] = [first, undefined]
 
     async function signIn(isolate: Isolate, secret: Secret | undefined, address: string, manners: Manners = {}) {
@@ -61,7 +61,7 @@ export function createPartners({ clock, service, record, rules, seed }: World) {
       return answer?.status
     }
 
-    /** A partner that was changed is watched closely. */
+    /** Whether the partner was changed in the last four minutes: then requests come often. */
     const isHot = () => (record.accounts.get(shortName)?.states.at(-1)?.fromMs ?? 0) > clock.nowMs() - 4 * minuteMs
 
     async function live(): Promise<void> {
@@ -117,14 +117,14 @@ export function createPartners({ clock, service, record, rules, seed }: World) {
   }
 
   return {
-    /** A partner gets a secret. */
+    /** Gives a partner a secret that a command made. */
     onSecret({ clientSecret: text, ...client }: Client & { clientSecret: string }, commandId: number): void {
       const secret = { text, commandId, shownAtMs: clock.nowMs() }
       const known = customers.get(client.shortName)
       if (known) known.receive(secret)
       else customers.set(client.shortName, createCustomer(client, secret))
     },
-    /** Signs in again and again for some seconds, where the clock is ahead. */
+    /** Signs in again and again for three seconds, at the isolate whose clock is furthest ahead. */
     hurry(shortName: string): void {
       const customer = customers.get(shortName)
       const [isolate] = service.state.isolates.toSorted((a, b) => b.clock.skewMs - a.clock.skewMs)

@@ -15,11 +15,13 @@ export function createRandom(seed: string) {
   }
   const below = (count: number) => Math.floor(next() * count)
   return {
+    /** From 0 to 1. */
     next,
+    /** An integer from 0, smaller than `count`. */
     below,
     between: (least: number, most: number) => least + next() * (most - least),
     chance: (probability: number) => next() < probability,
-    /** A waiting time, which is short more often than long. */
+    /** A waiting time with this mean, short more often than long. */
     around: (mean: number) => -Math.log(1 - next()) * mean,
     pick: <T>(items: readonly T[]): T => {
       const item = items[below(items.length)]

@@ -11,7 +11,7 @@ export interface Edit {
   planId: number
   field: string
   to: unknown
-  /** Whether it replaces what others changed since. */
+  /** Whether it may replace later changes by others. */
   isForced?: boolean
 }
 
@@ -20,34 +20,34 @@ export interface Command {
   id: number
   actor: string
   kind: string
-  /** Its partner, if it changes one, and what it says about it. */
+  /** The partner that it changes, if it changes one, with the new country or the grace period. */
   shortName?: string
   country?: string
   graceSeconds?: number
   edits?: readonly Edit[]
   /** The command whose publication it takes back. */
   undoes?: Command | undefined
-  /** How many of its changes are in the record. */
+  /** How many changes in the record are from it. */
   commits: number
-  /** When that happened to its publication. */
+  /** When its publication was published, and when it was cancelled. */
   publishedAtMs?: number
   cancelledAtMs?: number
-  /** What it changed in the catalog. */
+  /** The edits that its publication made. */
   made?: (Edit & { from: unknown })[]
 }
 
 type Plans = ReadonlyMap<number, CatalogPlan>
 
-/** A partner since a moment. */
+/** A partner from a moment on. */
 export interface PartnerState {
   fromMs: number
   kind: string
   country: string
   isSuspended: boolean
   isEnded: boolean
-  /** When its tokens were ended, and whether its secrets were, too. */
+  /** When its tokens were last ended, and whether its secrets ended with them. */
   ended: { atMs: number; isLockdown: boolean } | undefined
-  /** The secrets that were live, by the command that made them. */
+  /** Its live secrets, each with the command that made it. */
   secrets: readonly { commandId: number; endsAtMs: number }[]
 }
 
@@ -59,7 +59,7 @@ export interface Account {
 
 export type TownRecord = ReturnType<typeof createRecord>
 
-/** A command has its number in the record. */
+/** The text of a command in the record has its number. */
 export const formatCommand = ({ id, kind }: Command) => `town ${id} ${kind}`
 export const parseCommand = (text: string) => Number(/^town (\d+)/.exec(text)?.[1])
 
@@ -68,29 +68,32 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   const accounts = new Map<string, Account>()
   const nothing = { fromMs: clock.nowMs(), revision: 0, plans: new Map<number, CatalogPlan>() }
   const versions: { fromMs: number; revision: number; plans: Plans }[] = [nothing]
+  /** The last known state of each publication. */
   const publications = new Map<number, string>()
-  /** The bases that publications were made with. */
+  /** The revision from which each publication was made. */
   const bases = new Map<number, number>()
+  /** The command that used each ID of a change, and each revision. */
   const owners = new Map<string, number>()
   const etagsByList = new Map<string, string[]>()
   let lastChangeId = 0
 
   const newestPlans = (): Plans => (versions.at(-1) ?? nothing).plans
 
-  /** The ID of a change, or a revision, is never used for two things, also after a restore. */
+  /** Notes which command used an ID or a revision. None may be used by two commands, also after a restore. */
   function claim(what: string, owner: number): void {
     const facts = `${what} is of commands ${owners.get(what)} and ${owner}`
     if ((owners.get(what) ?? owner) !== owner) journal.report('no ID and no revision is used twice', facts, 'catalog')
     owners.set(what, owner)
   }
 
+  /** Reads which publications changed their state, applies their edits to what is true, and checks the rules of publications. */
   function followPublications(): void {
     type Row = [id: number, state: string, text: string, base: number, revision: number, due: number, count: number]
     const rows = d1.query<Row>(`
       select id, state, command, base_revision, coalesce(revision, 0), coalesce(due_at, 0), plan_count
       from publications order by revision is null, id`)
     for (const [id, state, text, newestBase, revision, due, count] of rows) {
-      // Publishing a merged one changes it.
+      // Publishing a publication that was merged changes its base.
       const base = bases.get(id) ?? newestBase
       if (state !== 'staging') bases.set(id, base)
       const before = publications.get(id)
@@ -122,7 +125,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   const listPlanIds = (publicationId: number) =>
     d1.query<[number]>(`select plan_id from plan_versions natural join ${ofBase} where id = ?`, publicationId).flat()
 
-  /** What a publication must change, from the value that it expects. */
+  /** Returns the edits that a publication must make, each with the value that it expects before. */
   function listEdits({ edits = [], undoes }: Command, publicationId: number, base: number) {
     const planIds = new Set(listPlanIds(publicationId))
     const plans = versions.findLast(({ revision }) => revision === base)?.plans
@@ -148,7 +151,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     return plans
   }
 
-  /** @returns the catalog of the database. */
+  /** Compares the catalog of the database with what it must be. @returns the catalog of the database. */
   function compareCatalog(wanted: Plans, report: (rule: string, facts: string) => void): Plans {
     const rows = d1.query<[number, string, string]>(`
       select plan_id, document, viewable_in from (
@@ -169,6 +172,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     return stored
   }
 
+  /** Reads new changes of partners, applies their commands to what is true, and compares the result with the database. */
   function followPartners(): void {
     type Row = [id: number, text: string, shortName: string, clientId: string, movesTokens: number, json: string]
     const rows = d1.query<Row>(
@@ -200,7 +204,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     }
   }
 
-  /** A partner after a command. */
+  /** Returns what a partner must be after a command. */
   function change(before: PartnerState | undefined, { id, kind, country, graceSeconds = 0 }: Command): PartnerState {
     const fromMs = clock.nowMs()
     const nowMs = Math.floor(fromMs / 1000) * 1000
@@ -225,7 +229,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     return { ...state, ...changes[kind] }
   }
 
-  /** Time Travel. The IDs and revisions that were used since stay used. */
+  /** Rewinds the database by Time Travel, and what is true with it. IDs and revisions that were used since stay used. */
   function restore(toMs: number): void {
     const fromMs = clock.nowMs()
     const isPast = (known: { fromMs: number }) => known.fromMs <= toMs
@@ -246,7 +250,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     lastChangeId = d1.query<[number]>('select coalesce(max(id), 0) from change_record').flat()[0] ?? 0
   }
 
-  /** The ETag of a list in each version. */
+  /** Returns the ETag of a list in each version of the catalog. */
   function listEtags(country: string, filter: PlanFilter): readonly string[] {
     const key = JSON.stringify([country, filter])
     const etags = etagsByList.get(key) ?? []
@@ -268,7 +272,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     followPublications()
     return versions.length - 1
   })
-  /** The scheduled publications whose time came before. */
+  /** Returns the commands of publications that were due before a time, and are not published. */
   function listOverdue(beforeMs: number): string[] {
     const select = `select command from publications where state = 'scheduled' and due_at < ?`
     return d1.query<[string]>(select, beforeMs / 1000).flat()
@@ -280,7 +284,7 @@ export function computeEtag(body: string | Uint8Array): string {
   return `"${createHash('sha256').update(body).digest().subarray(0, 16).toString('base64url')}"`
 }
 
-/** Of the plans of a publication, those of its base count. */
+/** Selects the plans that belong to a publication: those with the base of its row. */
 const ofBase = '(select id, id as publication_id, base_revision, revision from publications)'
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)

@@ -20,11 +20,11 @@ export interface Token {
   text: string
   secret: Secret
   account: Account
-  /** When the request for it arrived, and when it was answered. */
+  /** When the request for the token arrived, and when it was answered. */
   fromMs: number
   toMs: number
   expiresAtMs: number
-  /** Whether D1 failed, so that a copy may have decided. */
+  /** Whether D1 failed at the sign-in, so that a copy may have decided. */
   isFromCopy: boolean
 }
 
@@ -38,21 +38,23 @@ export type Rules = ReturnType<typeof createRules>
 type Report = (rule: string, facts?: string) => void
 type World = Town & { weather: Weather; d1: D1World; kv: KvWorld; service: Service; record: TownRecord }
 
+/** How old a check or a list may be while D1 answers, and while it fails. */
 const freshMs = 2 * minuteMs
 const outageMs = 30 * hourMs
 /** After a failure of D1, an isolate pauses for 10 s; up to 6 s later, one request asks, and others use copies for 6 s. */
 const pauseMs = 23 * secondMs
-/** Others take over the work of a cancelled request when it is 11 s old. */
+/** Other requests take over the work of a cancelled one when it is 11 s old. */
 const cancelledMs = 12 * secondMs
+/** How long after a mark access ends everywhere. */
 const markedMs = 3 * minuteMs
 const maxListBytes = 24 * 1024 * 1024
 
 export function createRules({ clock, weather, d1, kv, service, record, journal }: World) {
-  /** What became of the marks of each partner in KV. An isolate may overwrite one that KV does not show it yet. */
+  /** The marks in KV, by the key of the partner: when a command made one, and when an isolate overwrote it, to which KV did not show it. */
   const marks = new Map<string, { atMs: number; endedAtMs: number; change: 'made' | 'overwritten' }[]>()
   const keyOf = ({ clientId }: Account) => `partner:v3:${clientId}`
 
-  kv.watch((key, metadata = {}, path, shownMs) => {
+  kv.watch((key, metadata, path, shownMs) => {
     if (!key.startsWith('partner:')) return
     const [endedAtMs, checkedAtMs] = [Number(metadata['endedAtMs'] ?? 0), Number(metadata['checkedAtMs'] ?? 0)]
     const entry = checkedAtMs > 0 ? `a copy of ${formatMoment(checkedAtMs)}` : `a mark of ${formatMoment(endedAtMs)}`
@@ -72,20 +74,22 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   const isOutage = ({ isolate, fromMs }: Answer) =>
     isolate.d1FailedAtMs >= fromMs - (isolate.steppedAtMs > fromMs - minuteMs ? 2 : 1) * pauseMs
 
-  /** Since when something may have been true that an answer relies on. */
+  /** Returns the earliest time at which the facts were true that an answer may rely on. @param isOld whether D1 failed. */
   function findStart({ fromMs, isolate }: Answer, isOld: boolean): number {
     const lagMs = weather.maxLagSince(fromMs - 5 * minuteMs)
     const stepMs = isolate.steppedAtMs > fromMs - 5 * minuteMs - lagMs ? minuteMs : 0
     return fromMs - lagMs - stepMs - freshMs - secondMs - (isOld ? outageMs : 0)
   }
 
+  /** Returns the states of a partner in a period. */
   const listStates = ({ states }: Account, fromMs: number, toMs: number) =>
     states.filter((state, index) => state.fromMs <= toMs && (states[index + 1]?.fromMs ?? Infinity) > fromMs)
 
-  /** When a secret ends, as a state of its partner says. */
+  /** Returns when a secret ends in a state of its partner: -Infinity if it is not live. */
   const findEnd = ({ isSuspended, secrets }: PartnerState, secret: Secret) =>
     (!isSuspended && secrets.find(({ commandId }) => commandId === secret.commandId)?.endsAtMs) || -Infinity
 
+  /** Whether a token must be refused in a state of its partner, and whether it must be accepted. Neither: both answers are right. */
   function judge({ isSuspended, ended }: PartnerState, { secret, fromMs, toMs, isFromCopy }: Token) {
     const isEnded = ended && (toMs < ended.atMs || (ended.isLockdown && secret.shownAtMs < ended.atMs))
     const sinceMs = isFromCopy ? fromMs - outageMs - freshMs : fromMs

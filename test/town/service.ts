@@ -1,5 +1,5 @@
 // The Worker in several isolates, which deploys replace one by one, and its schedule. A request can be cancelled at any moment:
-// then nothing that it waits for happens any more, as in the runtime.
+// then none of its timers and calls goes on, as in the runtime.
 import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
 import { createApp } from '../../src/worker/app.ts'
 import { createIsolate } from '../../src/worker/isolate.ts'
@@ -25,7 +25,7 @@ export interface Isolate {
   maps: Map<unknown, unknown>[]
   secrets: Secrets
   clock: { skewMs: number }
-  /** The latest moments at which that happened to it. */
+  /** When each of these last happened to it. */
   d1FailedAtMs: number
   d1AnsweredAtMs: number
   kvFailedAtMs: number
@@ -51,18 +51,18 @@ interface RequestPlace extends Place {
   denied: string[]
 }
 
-/** Nothing has happened to an isolate. */
-const never = -Infinity
-const times = {
-  d1FailedAtMs: never,
-  d1AnsweredAtMs: never,
-  kvFailedAtMs: never,
-  cancelledAtMs: never,
-  steppedAtMs: never,
+/** The part of an isolate to which nothing has happened yet. */
+const untouched = {
+  d1FailedAtMs: -Infinity,
+  d1AnsweredAtMs: -Infinity,
+  kvFailedAtMs: -Infinity,
+  cancelledAtMs: -Infinity,
+  steppedAtMs: -Infinity,
+  seenVersion: 0,
+  openRequests: 0,
 }
-const unmarked = { ...times, seenVersion: 0, openRequests: 0 }
 
-/** How far the clock of an isolate is behind the true time, and ahead of it, at most: the service stands a minute of both together. */
+/** How far the clock of an isolate may be behind the true time, and ahead of it: SECURITY.md allows a minute of both together. */
 export const [behindMs, aheadMs] = [30 * secondMs, 29 * secondMs]
 
 const limits = { AUTH_ADDRESS_RATE_LIMIT: 100, AUTH_RATE_LIMIT: 300 }
@@ -79,7 +79,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
   const state = {
     secrets,
     deployedAtMs: clock.nowMs(),
-    /** When D1 last failed for the schedule, or it did not run. */
+    /** When the schedule last did not run, or D1 failed for it. */
     scheduleTroubleAtMs: clock.nowMs(),
     isolates: [] as Isolate[],
   }
@@ -103,7 +103,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     const { app, maps } = startApp(isTiny)
     const skewMs = random.pick([random.between(-300, 300), random.between(-behindMs, aheadMs)])
     const isolate: Isolate = {
-      ...unmarked,
+      ...untouched,
       name: `${path}-${++born}`,
       location,
       isTiny,
@@ -135,7 +135,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     if (others.length < state.isolates.length) state.isolates = [...others, createTownIsolate(isolate.location)]
   }
 
-  /** Sends a request. @returns undefined when its caller hung up. */
+  /** Sends a request. @param path below /api/v3/partners/. @returns undefined when its caller hung up. */
   async function send(isolate: Isolate, path: string, init: RequestInit, { hangUpAfterMs, pauseMs }: Manners = {}) {
     const place: RequestPlace = { clock: isolate.clock, isEnded: false, denied: [] }
     const [fromMs, { seenVersion }] = [clock.nowMs(), isolate]
@@ -199,7 +199,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     await clock.enter(place, () => publishDue(binding, 'town'))
   }
 
-  /** Every minute, sometimes twice, sometimes not. */
+  /** Runs the schedule every minute, sometimes twice, sometimes not. */
   async function schedule(): Promise<void> {
     for (;;) {
       const runs = random.pick([1, 1, 1, 1, 1, 1, 1, 1, 2, 0])
@@ -209,7 +209,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     }
   }
 
-  /** Isolates end, others start, and clocks step. */
+  /** Replaces isolates, and lets their clocks step. */
   async function age(): Promise<void> {
     for (;;) {
       await clock.sleep(random.around(0.7 * hourMs))
@@ -239,7 +239,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
       journal.note(`a deploy with ${Object.keys(next).join(' and ')} begins`, 'world')
       for (const isolate of state.isolates) clock.after(random.between(0, 55 * secondMs), () => replace(isolate))
     },
-    /** An isolate of a location, or sometimes of another one. */
+    /** Picks an isolate of a location, sometimes of another one. */
     pickIsolate: (location: number): Isolate => {
       const near = state.isolates.filter((isolate) => isolate.location === location)
       return random.pick(random.chance(0.85) ? near : state.isolates)
@@ -247,7 +247,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
   }
 }
 
-/** @returns also the maps that the app makes: nothing else tells what it remembers. */
+/** Creates the Worker of an isolate. @returns also the maps that it makes: nothing else shows what it remembers. */
 function startApp(isTiny: boolean) {
   const maps: Map<unknown, unknown>[] = []
   class RecordedMap<Key, Value> extends Map<Key, Value> {

@@ -13,7 +13,7 @@ import { createWeather, hourMs } from './weather.ts'
 
 const startMs = Date.UTC(2026, 10, 2, 8)
 
-/** Lets the town live. The same seed gives the same run. */
+/** Runs the town until its time is over or a rule is broken. The same seed gives the same run. */
 export async function runTown(seed: string, days: number): Promise<Journal> {
   const clock = createClock(startMs, seed)
   const journal = createJournal(clock.nowMs)
@@ -33,6 +33,7 @@ export async function runTown(seed: string, days: number): Promise<Journal> {
   return journal
 }
 
+/** Creates the parts of the town, and starts them. */
 async function settle(base: Town): Promise<void> {
   const weather = createWeather(base)
   const d1 = createD1World({ ...base, weather })
@@ -47,7 +48,7 @@ async function settle(base: Town): Promise<void> {
   for (const part of [weather, partners, rules, operators]) part.start()
 }
 
-/** The log of the service is counted, and not printed. */
+/** Counts the log lines of the service instead of printing them. @returns a function that restores the console. */
 function silenceLog(clock: Clock, journal: Journal): () => void {
   const { info, warn, error } = console
   const count = (print: typeof info) => (line: string) =>

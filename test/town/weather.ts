@@ -2,7 +2,7 @@
 import { createRandom } from './random.ts'
 import type { Town } from './journal.ts'
 
-/** `flaky`: some calls fail, before or after their effect. */
+/** From the best to the worst. `flaky`: some calls fail, before or after their effect. */
 const conditions = ['fine', 'slow', 'flaky', 'failing', 'hanging'] as const
 export type Condition = (typeof conditions)[number]
 /** `d1` is its replicas and its primary. */
@@ -33,6 +33,7 @@ export function createWeather({ clock, seed, journal }: Town) {
     journal.note(`${part} is ${condition}${place} for ${Math.round(forMs / secondMs)} s`, 'world')
   }
 
+  /** Begins a storm every hundred minutes or so. */
   async function blow(): Promise<void> {
     for (;;) {
       await clock.sleep(random.around(100 * minuteMs))
@@ -45,6 +46,7 @@ export function createWeather({ clock, seed, journal }: Town) {
     }
   }
 
+  /** Changes the lag of a replica again and again. */
   async function drift(index: number): Promise<void> {
     for (;;) {
       const chance = random.next()
@@ -58,6 +60,7 @@ export function createWeather({ clock, seed, journal }: Town) {
   }
 
   return {
+    /** Begins a storm: a part of Cloudflare has this condition for some time. */
     begin,
     start: () => {
       void blow()
@@ -70,10 +73,10 @@ export function createWeather({ clock, seed, journal }: Town) {
       )
       return conditions[Math.max(0, ...felt.map(({ condition }) => conditions.indexOf(condition)))] ?? 'fine'
     },
-    /** When the last storm ends that has begun. */
+    /** When the last storm ends that has begun so far. */
     troubleUntilMs: () => troubleUntilMs,
     lagOf: (index: number): number => lags[index]?.at(-1)?.lagMs ?? 0,
-    /** The largest lag of any replica since then. */
+    /** The largest lag of any replica since a time. */
     maxLagSince: (sinceMs: number): number =>
       Math.max(
         ...lags.flatMap((history) =>

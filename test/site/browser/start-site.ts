@@ -1,18 +1,12 @@
 // Starts the site once for all browser tests: the Worker as deployed and the site's files in workerd, and Chromium.
 // Node only.
 import { access } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { Miniflare } from 'miniflare'
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
-import { unstable_readConfig as readConfig } from 'wrangler'
 import { demoCases } from '../../../src/catalog/demo-cases.ts'
-import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
-import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
+import { buildBundle, createPartner, importPlans, startService } from '../../bench/service.ts'
 import { readDemoPlans } from '../../support/demo-plans.ts'
 import { builtOrigin, type Credentials, type ProvidedSite } from './provided-site.ts'
-
-const project = resolve(import.meta.dirname, '../../..')
 
 /** Runs a script, or breaks out of an attribute, in a page that doesn't escape it. */
 const markup = `<img src=x onerror=alert(1)>"'&lt;`
@@ -21,12 +15,11 @@ const markupUrl = 'https://images.example.com/"onerror="alert(1)'
 /** Vitest calls this before the first test file, and the function that it returns after the last. */
 export default async function startSite({ provide }: TestProject): Promise<() => Promise<void>> {
   const browserServer = await startBrowser()
-  const miniflare = await startWorker()
-  const d1 = await miniflare.getD1Database('DB', 'app')
-  await migrate(d1)
+  process.env['SITE_ORIGIN'] = builtOrigin
+  const { d1, origin, stop } = await startService(await buildBundle(), { hasSite: true })
   await importDemoPlans(d1)
   const site: ProvidedSite = {
-    origin: (await miniflare.ready).origin,
+    origin,
     browserEndpoint: browserServer.wsEndpoint(),
     partners: {
       demo: await createPartner(d1, 'demo', 'KE'),
@@ -40,7 +33,7 @@ export default async function startSite({ provide }: TestProject): Promise<() =>
   provide('site', site)
   return async () => {
     await browserServer.close()
-    await miniflare.dispose()
+    await stop()
   }
 }
 
@@ -59,46 +52,6 @@ async function startBrowser() {
   const disabled = ['gpu', 'quic', 'background-networking', 'component-update', 'sync']
   const args = ['--no-sandbox', '--no-first-run', ...disabled.map((name) => `--disable-${name}`)]
   return chromium.launchServer({ executablePath, args, host: '127.0.0.1' })
-}
-
-async function startWorker(): Promise<Miniflare> {
-  process.env['SITE_ORIGIN'] = builtOrigin
-  const { script } = await buildBundle()
-  const { assets, compatibility_date: compatibilityDate } = readConfig({})
-  if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.directory.')
-  if (compatibilityDate === undefined) throw new Error('wrangler.toml has no compatibility_date.')
-  const text = (value: string) => ({ type: 'text' as const, value })
-  const rateLimit = (namespace: string) => ({
-    type: 'rate-limit' as const,
-    namespace,
-    simple: { limit: 1000, period: 60 as const },
-  })
-  return new Miniflare({
-    handleStructuredLogs: () => {},
-    workers: [
-      {
-        config: {
-          name: 'app',
-          compatibilityDate,
-          manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents: script } } },
-          env: {
-            DB: { type: 'd1', id: 'db' },
-            CATALOG_CACHE: { type: 'kv', id: 'kv' },
-            [formatKeyName('1700000000')]: text(generateKey()),
-            AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'),
-            AUTH_RATE_LIMIT: rateLimit('2'),
-            ASSETS: { type: 'assets' },
-          },
-          assets: {
-            directory: join(project, assets.directory),
-            hasUserWorker: true,
-            ...(assets.not_found_handling && { notFoundHandling: assets.not_found_handling }),
-            ...(assets.run_worker_first !== undefined && { runWorkerFirst: assets.run_worker_first }),
-          },
-        },
-      },
-    ],
-  })
 }
 
 /** Imports the demo catalog, and a plan with markup in all its texts. */

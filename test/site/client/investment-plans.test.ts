@@ -15,7 +15,7 @@ import { send } from '../../worker/support/requests.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../../worker/support/seed.ts'
 
 let partner: TestPartner
-/** Path and status of each request, in order. */
+/** Path below /api/v3/partners and status of each request, in order. */
 let exchanges: string[]
 const origin = 'https://catalog.example.com'
 const sendToWorker: ClientOptions['fetch'] = async (url, init) => {
@@ -27,7 +27,7 @@ const sendToWorker: ClientOptions['fetch'] = async (url, init) => {
   exchanges.push(`${path.replace('/api/v3/partners', '')} ${response.status}`)
   return response
 }
-/** Without retries. */
+/** Creates a client of the partner that sends to the Worker, without retries. */
 const createClient = (options: Partial<ClientOptions> = {}) =>
   new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch: sendToWorker, retryDelaysMs: [], ...options })
 
@@ -84,14 +84,6 @@ test('begins with the list that an earlier process kept in a file, and returns i
   expect((await createClient().fetchList({}, { etag: null, plans: [] })).plans).toHaveLength(2)
   const statuses = exchanges.filter((exchange) => !exchange.startsWith('/auth')).map((exchange) => exchange.slice(-3))
   expect(statuses).toEqual(['304', '304', '200', '200', '200'])
-})
-
-test('renews a token before it expires', async () => {
-  const client = createClient()
-  await client.listPlans()
-  vi.setSystemTime(Date.now() + 0.91 * 3600_000)
-  await client.listPlans()
-  expect(exchanges.filter((exchange) => exchange.startsWith('/auth'))).toEqual(['/auth 200', '/auth 200'])
 })
 
 test('gets a new token and retries once after a 401', async () => {
@@ -194,7 +186,10 @@ describe('retries', () => {
   const token = { access_token: 'a.b.c', expires_in: 3600 }
   type Outcome = Response | (() => Promise<Response>)
 
-  /** A client with the default options, whose requests have these outcomes, then a token or a list. Its pauses pass at once. */
+  /**
+   * Creates a client with the default options. Its requests have these outcomes, in order; later ones get a token or a list. Its pauses
+   * pass at once, and are recorded.
+   */
   function createPausedClient(outcomes: { auth?: Outcome[]; plans?: Outcome[] }) {
     const pauses: number[] = []
     const requests: string[] = []
