@@ -132,7 +132,9 @@ function toPublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: st
 function describeNotes(row: ForecastRow): string {
   const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
   const isByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
-  const decision = isByOther ? describeAct('cancelled', decidedBy, decidedNote) : decidedNote
+  // The note of an approval is told with the approval.
+  const ownNote = decidedBy === approvedBy ? null : decidedNote
+  const decision = isByOther ? describeAct('cancelled', decidedBy, decidedNote) : ownNote
   const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
   const approval = approvedBy && describeAct('approved', approvedBy, approvedNote)
   const parts = [...(reasons.length === 0 ? [command] : reasons), ...(approval ? [approval] : [])]
