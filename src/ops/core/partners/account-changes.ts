@@ -115,15 +115,16 @@ async function makeRequestedChange(
   request: PartnerRequest,
   attribution: Attribution,
 ): Promise<Pick<RecordedPartner, 'entries'>> {
-  const { name, country, shortName } = found.partner
+  const { name, country, contact, shortName } = found.partner
   if (isDone(found.partner, request)) return found
   throwProblems(explainRefusal(store, found.partner, request.kind))
   if (request.kind === 'set' && (request.seenId ?? found.partner.id) !== found.partner.id) {
     throw makeOvertakenError(store, shortName)
   }
+  const isSameContact = request.kind === 'set' && [undefined, contact].includes(request.contact)
   const row =
     request.kind === 'set'
-      ? ({ name, country, ...request, kind: request.contact === undefined ? 'set' : 'set-contact' } as const)
+      ? ({ name, country, ...request, kind: isSameContact ? 'set' : 'set-contact' } as const)
       : request
   const made = await insertChange(store, found, row, attribution)
   // KV's copy has neither name nor contact, so it stays.
