@@ -132,7 +132,7 @@ function explainValue({ kind, field = '' }: Place, found: unknown): string | und
   if (kind === 'row' && columnKind === 'date') {
     return 'Format the cell as a date without a time of day, or write it as 2026-11-30.'
   }
-  if (columnKind !== 'number' || typeof found !== 'string') return undefined
+  if ((columnKind !== 'number' && columnKind !== 'amount') || typeof found !== 'string') return undefined
   if (!/\p{N}/u.test(found)) {
     const isNullable = kind === 'row' && Reflect.get(catalogPlanSchema.shape, field) instanceof z.ZodNullable
     const way = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
@@ -217,6 +217,8 @@ export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: r
     if (owner === identifier) return []
     highestId += 1
     const expected = 'an id that no other plan of the catalog has'
-    return [{ place, expected, found, fix: `The id ${highestId} is free.` }]
+    return [
+      { place, expected, found, fix: `A plan keeps its identifier; for a new plan, the id ${highestId} is free.` },
+    ]
   })
 }

@@ -71,6 +71,9 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
       return decodeText(cell)
     case 'number':
       return decodeNumber(cell)
+    case 'amount':
+      // A text such as 1.500 may be 1.5, or fifteen hundred where a dot separates thousands.
+      return typeof cell === 'string' && /\.\d\d0$/.test(cell.trim()) ? cell : decodeNumber(cell)
     case 'boolean':
       return decodeBoolean(cell)
     case 'date':

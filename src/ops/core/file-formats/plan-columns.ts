@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { catalogPlanSchema, unwrap, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 
-export type ColumnKind = 'text' | 'number' | 'boolean' | 'date' | 'list'
+export type ColumnKind = 'text' | 'number' | 'amount' | 'boolean' | 'date' | 'list'
 
 export interface PlanColumn {
   /** Such as `name`, `category.id` or `minTopUpAmounts.KES`. */
@@ -48,7 +48,7 @@ export function listColumns(plans: readonly CatalogPlan[]): PlanColumn[] {
     if ('members' in shape) return [...shape.members].map(([member, kind]) => makeColumn(field, member, kind))
     const amounts = plans.map((plan) => readPath(plan, field)).filter(isJsonObject)
     const currencies = new Set(amounts.flatMap((amount) => Object.keys(amount)))
-    return [...currencies].toSorted().map((currency) => makeColumn(field, currency, 'number'))
+    return [...currencies].toSorted().map((currency) => makeColumn(field, currency, 'amount'))
   })
 }
 
@@ -64,7 +64,7 @@ export function findColumn(name: string): PlanColumn | { expected: string } | un
     return kind && makeColumn(field, member, kind)
   }
   const [issue] = z.safeParse(shape.amounts.keyType, member).error?.issues ?? []
-  return issue ? { expected: issue.message } : makeColumn(field, member, 'number')
+  return issue ? { expected: issue.message } : makeColumn(field, member, 'amount')
 }
 
 function makeColumn(field: string, member: string | undefined, kind: ColumnKind): PlanColumn {

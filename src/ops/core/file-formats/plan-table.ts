@@ -174,7 +174,7 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
     const complain = (expected: string, found: string) => defects.push({ place, expected, found })
     if (title === '') {
       const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
-      if (used !== undefined) complain('a name for each column with values', `none for that of ${describeValue(used)}`)
+      if (used !== undefined) complain('a name for each column with values', `none above ${describeValue(used)}`)
     } else if (title === originColumn) originIndex = index
     else if (column === undefined) {
       const defect = findUnknownColumn(title, place)

@@ -149,6 +149,10 @@ describe('assignments of a command line', () => {
       'performance1=12,4',
       'performance1: expected a number in percent per year, or null; found "12,4". Write numbers such as 12.4, -0.5 and 1000.',
     ],
+    [
+      'minTopUpAmounts.KES=1.000',
+      'minTopUpAmounts.KES: expected a number of 0 or more; found "1.000". Write numbers such as 12.4, -0.5 and 1000.',
+    ],
     ['category=x', 'Expected the name of a field; found "category". Did you mean category.id?'],
   ])('%.30s', (assignment, defect) => {
     expect(set('hint=a', assignment)).toEqual([defect])

@@ -196,6 +196,11 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     ['category.name', null, 'expected text of 1 to 200 characters; found nothing.'],
     ['minTopUpAmounts.KES', -1, 'expected a number of 0 or more; found -1.'],
     [
+      'minTopUpAmounts.KES',
+      '1.500',
+      'expected a number of 0 or more; found "1.500". Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.',
+    ],
+    [
       'viewableIn',
       'UK',
       'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE" (the United Kingdom is GB); found "UK".',
@@ -233,7 +238,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
       'Sheet "Plans", row 1: expected the name of a column; found "Performance1". Did you mean performance1?',
       'Sheet "Plans", row 1: expected each column once; found name twice.',
       'Sheet "Plans", row 1: expected an ISO 4217 currency code in upper case, such as "KES" after the dot; found "minTopUpAmounts.KSH".',
-      'Sheet "Plans", row 1: expected a name for each column with values; found none for that of "x".',
+      'Sheet "Plans", row 1: expected a name for each column with values; found none above "x".',
       'Sheet "Plans", row 1: expected the name of a column; found "category". Did you mean category.id?',
       'Sheet "Plans", row 1: expected the name of a column; found "name.x". Did you mean name?',
       'Sheet "Plans", row 1: expected the columns id, coolName, about and 32 more; found none. Take a file of catalog export as the template; or for some fields of known plans, use catalog update.',
