@@ -81,6 +81,8 @@ async function createOperator(
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
     [/(?<=npm run (-s )?deploy -- |ops -- watch )(?!--query)/, () => `--url ${new URL(account.url).origin} `],
+    // Without a terminal, nobody answers the question about the demo plan that no country lists.
+    [/(?<=catalog import \S+)(?= )/, () => ' --yes'],
   ]
 
   const note = (command: string, stdout: string) => {
