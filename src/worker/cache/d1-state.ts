@@ -3,7 +3,7 @@
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext, CatalogSession } from './cache-context.ts'
-import { createD1Pause } from './d1-pause.ts'
+import { outagePauseMs, outageProbeMs } from './freshness.ts'
 
 export type D1State = ReturnType<typeof createD1State>
 
@@ -20,11 +20,14 @@ interface VersionNumbers {
   changeId?: number
 }
 
+/** `paused`: D1 failed a moment ago, and no request asks D1. `probing`: one request asks, and the others use old copies until then. */
+type Condition = { kind: 'up' } | { kind: 'paused' | 'probing'; untilMs: number }
+
 type Query<T> = (session: CatalogSession) => Promise<T>
 
 /** @param clock the time in Unix milliseconds */
 export function createD1State(clock: () => number) {
-  const pause = createD1Pause(clock)
+  let condition: Condition = { kind: 'up' }
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
@@ -32,12 +35,28 @@ export function createD1State(clock: () => number) {
   async function read<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
-      pause.end()
+      condition = { kind: 'up' }
       return answer
     } catch (error) {
-      if (error instanceof StorageError) pause.begin()
+      if (error instanceof StorageError) condition = { kind: 'paused', untilMs: clock() + outagePauseMs }
       throw error
     }
+  }
+
+  /**
+   * Whether a request that has an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one
+   * request, which must ask D1, and false for the others until D1 has answered or 6 s have passed. Requests without a copy always ask.
+   */
+  function claimProbe(): boolean {
+    if (condition.kind === 'up') return true
+    const nowMs = clock()
+    const remainingMs = condition.untilMs - nowMs
+    // More than the whole pause remains only if the clock stepped back: then D1 is asked.
+    if (remainingMs > 0 && remainingMs <= outagePauseMs) return false
+    // After a failure long ago, D1 may well answer: all requests ask it.
+    const isRecent = remainingMs <= 0 && remainingMs > -outageProbeMs
+    condition = isRecent ? { kind: 'probing', untilMs: nowMs + outageProbeMs } : { kind: 'up' }
+    return true
   }
 
   /** Confirms the checks of the newest change. If the ID is another one, no earlier check is confirmed any more. */
@@ -90,7 +109,7 @@ export function createD1State(clock: () => number) {
       return nearest
     },
     readPrimary,
-    claimProbe: pause.claimProbe,
+    claimProbe,
 
     /**
      * Answers from D1, or from old copies while D1 fails: the last two rows of the first table in README.md.
@@ -103,7 +122,7 @@ export function createD1State(clock: () => number) {
       ask: () => Promise<T>,
       useOld: (failure: StorageError, isPaused: boolean) => Promise<T | undefined>,
     ): Promise<T> => {
-      if (!pause.claimProbe()) {
+      if (!claimProbe()) {
         const old = await useOld(new StorageError('D1 failed a moment ago'), true)
         if (old !== undefined) return old
       }

@@ -215,6 +215,8 @@ describe('the first list of a country', () => {
     const filter = { fundType: 'BOND' }
     const catalog = await open({ openSession, countLoad }, filter)
     await vi.waitFor(() => expect(countLoad).toHaveBeenCalledOnce())
+    // Until here, an unhandled rejection would fail the run.
+    await new Promise((resolve) => setTimeout(resolve, 20))
     await expect(catalog.readList(client.country, filter)).rejects.toThrow(RateLimitError)
     expect({ calls: db.calls, counted: countLoad.mock.calls.length }).toEqual({ calls: ['check'], counted: 1 })
   })

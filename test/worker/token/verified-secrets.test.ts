@@ -2,6 +2,12 @@
 import { expect, test } from 'vitest'
 import { createVerifiedSecrets } from '../../../src/worker/token/verified-secrets.ts'
 
+test('does not take one client’s secret for another’s', async () => {
+  const secrets = createVerifiedSecrets({ maxSecrets: 10, lifetimeMs: 1 })
+  ;(await secrets.recall({ clientId: 'client', clientSecret: 'secret' }, 0)).remember('hash')
+  expect((await secrets.recall({ clientId: 'other', clientSecret: 'secret' }, 0)).hash).toBeUndefined()
+})
+
 test('remembers at most maxSecrets secrets', async () => {
   const secrets = createVerifiedSecrets({ maxSecrets: 10, lifetimeMs: 1 })
   const recall = (index: number) => secrets.recall({ clientId: 'client', clientSecret: `secret ${index}` }, 0)
