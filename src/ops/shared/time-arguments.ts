@@ -128,7 +128,9 @@ export function parsePastEnd(text: string, nowSeconds: number): number {
   return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 
-/** Says when a pending publication will be published. @param dueAt Unix seconds; null when it only waits for approval. */
-export function describeDue(dueAt: number | null): string {
-  return dueAt === null ? 'once it is approved' : `at ${formatLocalTime(dueAt)}`
+/** Says when a pending publication will be published. @param state `scheduled`, or `waiting` for approval. @param dueAt Unix seconds, if it has a time. */
+export function describeDue({ state, dueAt }: { state: string; dueAt: number | null }): string {
+  if (dueAt === null) return 'once it is approved'
+  const time = formatLocalTime(dueAt)
+  return state === 'waiting' ? `once it is approved, not before ${time}` : `at ${time}`
 }

@@ -4,7 +4,7 @@ import { findPartner } from '../../core/partners/partner-accounts.ts'
 import { explainPartner } from '../../core/partners/partner-explanation.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
-import { formatLocalTime } from '../../shared/time-arguments.ts'
+import { describeDue, formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeChange } from '../catalog/publication-output.ts'
 import { partnerToJson } from '../partners/partner-output.ts'
 import { timeFlag } from '../frame/shared-flags.ts'
@@ -30,10 +30,10 @@ export const why = verb({
   },
 })
 
-/** `From 2026-12-01 09:00 in Africa/Nairobi (…): appears in KE (publication 12).` */
+/** `At 2026-12-01 09:00 in Africa/Nairobi (…): appears in KE (publication 12).` */
 export function describePending({ publication, change }: PendingChange): string {
-  const { id, dueAt, willConflict } = publication
-  const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`
+  const { id, willConflict } = publication
+  const when = describeDue(publication)
   const problem = willConflict === null ? '' : `, which conflicts now: ${willConflict}`
-  return `${when}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
+  return `${when.charAt(0).toUpperCase()}${when.slice(1)}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
 }

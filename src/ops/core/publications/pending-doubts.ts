@@ -64,7 +64,7 @@ interface Effect {
  * Says which values a pending publication will later give to the fields of `changes`: a sentence, or none. Also if the values are the
  * same.
  */
-function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others, merged }: Effect): string[] {
+function describeEffect(row: PublicationRow, { changes, others, merged }: Effect): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
   const mergedById = new Map(merged.map(({ planId, after }) => [planId, after]))
   const effects = others.flatMap((other) => {
@@ -78,7 +78,9 @@ function describeEffect({ id, actor, dueAt }: PublicationRow, { changes, others,
       .filter((field) => ownFields.has(field) && !mergeRules[field]?.compute)
       .map((field) => `set ${field} of ${name} to ${abbreviate(Reflect.get(after, field))}`)
   })
-  return effects.length === 0 ? [] : [`Publication ${id} by ${actor} will ${nameSome(effects)}, ${describeDue(dueAt)}.`]
+  return effects.length === 0
+    ? []
+    : [`Publication ${row.id} by ${row.actor} will ${nameSome(effects)}, ${describeDue(row)}.`]
 }
 
 /** Lists the fields that a change of a plan sets: `category` also for `category.name`. */
