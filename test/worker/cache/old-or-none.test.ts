@@ -43,6 +43,7 @@ describe('after two idle minutes, a request', () => {
     db.changeCatalog('second')
     expect(await request(121 * second)).toMatchObject({
       text: 'second',
+      tier: 'd1-reload',
       cacheStatus: 'kv; fwd=stale; stored',
       calls: ['check', 'list'],
     })

@@ -47,7 +47,7 @@ const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 const minFailures = 5
 
 const maxAgeSeconds = freshnessSeconds + 10
-/** Some lists come from D1 also while KV works: the first after a change of the catalog, and the first with new filters. */
+/** The first list with new filters comes from D1 also while KV works. A list that is only outdated has another tier. */
 const maxShareFromD1 = { percent: 97, lists: 50 }
 const quietMinutes = 180
 const maxSilentMinutes = 20
