@@ -1,14 +1,8 @@
 // ops catalog …
 import { abbreviate } from '../../../abbreviate.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
-import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../core/catalog/catalog-formats.ts'
-import {
-  prepareImport,
-  prepareUpdate,
-  readCatalog,
-  readUpdate,
-  type CatalogImport,
-} from '../../core/catalog/catalog-import.ts'
+import { chooseExportFormat, formatCatalogFile, readCatalog, readUpdate } from '../../core/catalog/catalog-formats.ts'
+import { prepareImport, prepareUpdate, type CatalogImport } from '../../core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
 import { readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
@@ -73,7 +67,7 @@ export const catalog = {
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input
-      const file = readCatalog(await readFile(input, run))
+      const file = await readCatalog(input.file, await readBytes(input, run))
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
     },
   }),
@@ -84,7 +78,7 @@ export const catalog = {
     example: 'catalog update performance.xlsx --dry-run',
     flags: fileFlags,
     async run(input, run) {
-      const file = readUpdate(await readFile(input, run))
+      const file = await readUpdate(input.file, await readBytes(input, run))
       return publishFile(await prepareUpdate(run.store, file, { isOverwriting: input.overwrite }), input, run)
     },
   }),
@@ -240,9 +234,9 @@ interface FileInput {
   at: number | undefined
 }
 
-async function readFile({ file }: FileInput, { io, progress }: ChangeRun) {
+async function readBytes({ file }: FileInput, { io, progress }: ChangeRun) {
   progress?.show('Reading the file')
-  return parseCatalogInput(file, await readInput(file, io.stdin))
+  return readInput(file, io.stdin)
 }
 
 function countKinds(changes: readonly PlanChange[]) {

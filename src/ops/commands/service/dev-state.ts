@@ -4,7 +4,8 @@ import { resolve } from 'node:path'
 import { demoCases } from '../../../catalog/demo-cases.ts'
 import { formatKeyName, generateKey } from '../../../crypto/signing-keys.ts'
 import { parseConfig } from '../../../api/config.ts'
-import { prepareImport, readCatalog } from '../../core/catalog/catalog-import.ts'
+import { readCatalog } from '../../core/catalog/catalog-formats.ts'
+import { prepareImport } from '../../core/catalog/catalog-import.ts'
 import { hasPublished } from '../../core/catalog/catalog-plans.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { listKeys } from '../../core/keys/key-ring.ts'
@@ -28,8 +29,7 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
     await parseConfig(store.config)
     // Only before the first publication: later, a catalog may be empty on purpose.
     if (!(await hasPublished(store))) {
-      const text = await readFile(demoCatalog, 'utf8')
-      const file = readCatalog({ kind: 'json', text })
+      const file = await readCatalog(demoCatalog, await readFile(demoCatalog))
       const prepared = await prepareImport(store, file)
       await publishProposal(store, prepared, attribution)
       process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)

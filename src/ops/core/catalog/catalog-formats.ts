@@ -1,9 +1,10 @@
-// The formats of files that hold a catalog, or a part of it.
+// Chooses the format of a file with the catalog, or with a part of it: JSON, CSV or .xlsx.
 import { extname } from 'node:path'
-import { formatCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
+import { parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
+import { formatCatalog, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
-import { formatCatalogSheet } from '../file-formats/catalog-sheet.ts'
-import type { CatalogInput } from './catalog-import.ts'
+import { formatCatalogSheet, parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
+import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatCsv, parseCsv } from '../file-formats/csv-file.ts'
 import { decodeText } from '../../store/text-encoding.ts'
@@ -17,14 +18,15 @@ function findFormat(extension: string): FileFormat | undefined {
   return fileFormats.find((format) => `.${format}` === extension.toLowerCase())
 }
 
-/** The columns with the figures of a month. */
+/** The columns of `catalog export --for figures`: the figures of a month. */
 const figureColumn = /^(?:identifier|name|performance.*)$/
 
 type Purpose = 'figures'
 
 /**
- * @param file undefined for standard output.
- * @throws UserError when the name says another format, or JSON for some columns.
+ * Chooses the format of an export by the end of the file's name. Without such an end, it is JSON.
+ * @param file '' for standard output. @param purpose limits the columns, which only a spreadsheet has.
+ * @throws UserError for a name that ends in another way.
  */
 export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   const extension = extname(file)
@@ -36,22 +38,40 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   throw new UserError(`A catalog file can’t be ${extension}: let the name end with .xlsx, .csv or .json.`)
 }
 
-/** An object, or an array of objects or arrays. */
+/** The start of a JSON object, or of a JSON array of objects or arrays: no CSV file starts like this. */
 const jsonStart = /^\s*(?:\{|\[\s*[{[\]])/
 
-/**
- * Parses a file as far as its format goes; core checks the plans.
- * @param file its name only tells JSON that does not start as such.
- * @throws UserError when it has another format.
- */
-export async function parseCatalogInput(file: string, bytes: Uint8Array): Promise<CatalogInput> {
-  if (bytes.length === 0) throw new UserError('The file is empty.')
-  if (judgeFile(bytes) === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
-  const text = decodeText(bytes)
-  if (findFormat(extname(file)) === 'json' || jsonStart.test(text)) return { kind: 'json', text }
-  return { kind: 'spreadsheet', spreadsheet: parseCsv(text) }
+/** Reads a file with whole plans. @param file its name. @throws UserError with one line for each defect. */
+export async function readCatalog(file: string, bytes: Uint8Array): Promise<CatalogFile> {
+  const content = await readContent(file, bytes)
+  return typeof content === 'string' ? parseCatalog(content) : parseCatalogSheets(content)
 }
 
+/**
+ * Reads a file with some fields of some plans. The result lists the defects that can be found without the catalog.
+ * @param file its name.
+ * @throws UserError for JSON, and for a file without a sheet of plans.
+ */
+export async function readUpdate(file: string, bytes: Uint8Array): Promise<CatalogUpdate> {
+  const content = await readContent(file, bytes)
+  if (typeof content !== 'string') return parseUpdateSheets(content)
+  throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
+}
+
+/**
+ * Finds out the format of a file by its content.
+ * @param file the name: a file that ends with .json is JSON, whatever it starts with.
+ * @returns the text of JSON, or the cells of a spreadsheet.
+ * @throws UserError for a file of another format.
+ */
+async function readContent(file: string, bytes: Uint8Array): Promise<string | Spreadsheet> {
+  if (bytes.length === 0) throw new UserError('The file is empty.')
+  if (judgeFile(bytes) === 'xlsx') return parseXlsx(bytes)
+  const text = decodeText(bytes)
+  return findFormat(extname(file)) === 'json' || jsonStart.test(text) ? text : parseCsv(text)
+}
+
+/** @returns a text, or the bytes of .xlsx. */
 export async function formatCatalogFile(
   catalog: CatalogFile,
   format: FileFormat,

@@ -1,13 +1,11 @@
 // Compares a catalog file, or a file with some fields of some plans, with the catalog. Changes nothing.
-import { findIdentityMismatches, parseCatalog, type CatalogFile } from '../file-formats/catalog-file.ts'
-import { parseCatalogSheets } from '../file-formats/catalog-sheet.ts'
+import { findIdentityMismatches, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { makeDefectError } from '../file-formats/defect.ts'
-import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../differences/plan-patch.ts'
+import { applyPatches, type CatalogUpdate } from '../differences/plan-patch.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
@@ -35,25 +33,8 @@ export interface ImportChoice {
   isOverwriting?: boolean
 }
 
-/** A catalog file: JSON, or the sheets of a spreadsheet. */
-export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
-
 /** More conflicts are only counted. */
 const maxConflicts = 10
-
-/** Reads the plans of a catalog file. @throws UserError with one line for each defect. */
-export function readCatalog(input: CatalogInput): CatalogFile {
-  return input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
-}
-
-/**
- * Reads a file with some fields of some plans. The result lists the defects that can be found without the catalog.
- * @throws UserError for JSON, and for a file without a sheet of plans.
- */
-export function readUpdate(input: CatalogInput): CatalogUpdate {
-  if (input.kind === 'spreadsheet') return parseUpdateSheets(input.spreadsheet)
-  throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
-}
 
 /**
  * Compares a file with the catalog and changes nothing. When the file says which revision it was exported at, only what

@@ -1,5 +1,5 @@
-// Reading the catalog: as it is, and as it was. Times are Unix seconds, now by default. A publication counts from the
-// second in which it was published.
+// Reads the catalog as it is, as it was, or as it will be. Times are Unix seconds, by default now. A publication counts from the second in
+// which it was published.
 import type { CatalogFile } from '../file-formats/catalog-file.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -23,9 +23,9 @@ import { UserError } from '../../shared/user-error.ts'
 export type { PlanSummary }
 
 /**
- * Lists all plans, or those that are viewable in a country, in ascending ID.
- * @param atSeconds in the past, or in the future: then with the changes that are scheduled until then.
- * @throws UserError when the country is none, or there was no catalog then.
+ * Lists all plans, or the plans that are viewable in a country, in ascending ID.
+ * @param atSeconds a time in the past, or in the future: the plans then have the changes that are scheduled until this time.
+ * @throws UserError for an unknown country, or for a time before the first publication.
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
@@ -34,7 +34,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
-/** Lists what a table shows of the plans of `listPlans`. Reads no documents, unless the time is in the future. */
+/** Like `listPlans`, but with only the fields that a table shows. Reads no whole plans, unless the time is in the future. */
 export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })
@@ -42,7 +42,7 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
   return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
-/** The current catalog, with the publications that are scheduled until then. */
+/** @returns the current catalog, changed by the publications that are scheduled until a time. */
 async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const plans = new Map<number, CatalogPlan | null>(
     (await selectCatalog(store.db)).plans.map((plan) => [plan.id, plan]),
@@ -56,7 +56,7 @@ async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
 }
 
 /**
- * Reads the catalog for a file that `prepareImport` can merge, as it is or as it was.
+ * Reads the catalog with its revision, for a file that `prepareImport` can merge later.
  * @throws UserError when the time is in the future or before the first publication.
  */
 export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
@@ -78,12 +78,12 @@ async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number>
   throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
 }
 
-/** Whether the catalog was ever published. */
+/** Whether there was a publication: before the first one, there is no catalog. */
 export async function hasPublished({ db }: Store): Promise<boolean> {
   return (await selectCatalogOrigin(db)).revision > 0
 }
 
-/** @param name the plan's identifier or ID. @returns undefined when there is none. */
+/** @param name the plan's identifier or ID. @returns undefined when there is no such plan at the time. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   const now = (await isFuture(store, atSeconds)) ? (await selectCatalogPlan(store.db, name))?.plan : undefined
@@ -92,7 +92,7 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
-/** @throws UserError when there is no such plan, or was none then. */
+/** Like `selectPlan`. @throws UserError when there is no such plan at the time. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)

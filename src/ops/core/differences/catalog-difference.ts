@@ -1,15 +1,17 @@
-// Compares two versions of the catalog, plan by plan. Pure.
+// What the change of a plan means for partners. Pure.
 import { comparePlans, type ValueChange } from './plan-paths.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 
 export interface PlanDifference {
   identifier: string
   kind: 'added' | 'changed' | 'removed'
-  /** The countries on whose lists the plan is only afterwards, was only before, and stays with other fields. */
+  /** The countries whose lists get the plan. */
   appears: string[]
+  /** The countries whose lists lose the plan. */
   disappears: string[]
+  /** The countries whose lists keep the plan, with changed fields. */
   stays: string[]
-  /** By path, such as `minTopUpAmounts.KES`; without `viewableIn`, which partners do not see. */
+  /** The changed values by path, such as `minTopUpAmounts.KES`. Without `viewableIn`, which partners do not see. */
   fields: Record<string, ValueChange>
 }
 

@@ -1,11 +1,11 @@
-// A change of the catalog as sheets that people look at.
+// A change of the catalog as a spreadsheet that people read: its review before it is published, or its part of an audit.
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import { encodeCell, type Cell } from '../file-formats/plan-cells.ts'
 import { formatXlsx, type WrittenSheet } from '../file-formats/xlsx-file.ts'
 import { compareChange, type PlanDifference } from './catalog-difference.ts'
 import { comparePlans, listChanges, partOf } from './plan-paths.ts'
 
-/** A changed field of a plan. The rows of a file have these columns. */
+/** A changed field of a plan: one row of a sheet, with these columns. */
 export interface ChangedField {
   plan: string
   name: string
@@ -14,6 +14,7 @@ export interface ChangedField {
   after: unknown
 }
 
+/** Lists the changed fields of each plan. An object that became another one is one field, from its name to the other's name. */
 export function listChangedFields(changes: readonly PlanChange[]): ChangedField[] {
   return changes.flatMap(({ before, after }) => {
     const { identifier: plan = '', name = '' } = after ?? before ?? {}
@@ -22,14 +23,16 @@ export function listChangedFields(changes: readonly PlanChange[]): ChangedField[
   })
 }
 
-/** A doubt about a value, or about a plan. */
+/** A sentence about a value that is probably wrong. */
 interface Doubt {
+  /** The identifier of the plan. */
   subject: string
+  /** The path of the value, such as `category.id`; undefined for a doubt about the whole plan. */
   field?: string
   message: string
 }
 
-/** How many plans the list of each country has. */
+/** How many plans the list of each country has, by country. */
 type Lists = ReadonlyMap<string, { plans: number }>
 
 export interface Review {
@@ -38,7 +41,10 @@ export interface Review {
   lists: { before: Lists; after: Lists }
 }
 
-/** Formats a change as a file: a row for each changed field, the doubtful ones first and in red, and what happens to the lists. */
+/**
+ * Formats a change as an .xlsx file. The first sheet has a row for each changed field, the doubtful ones first and in red. The second sheet has
+ * a row for each country: its number of plans before and after, and which plans appear and disappear.
+ */
 export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8Array> {
   const fields = listChangedFields(changes)
   const fieldsByPlan = Map.groupBy(fields, ({ plan }) => plan)
@@ -46,7 +52,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   for (const { subject, field, message } of doubts) {
     const all = fieldsByPlan.get(subject) ?? []
     const about = all.filter((changed) => isAbout(field, changed.field))
-    // A doubt about a field that stays, such as a name on another list, is about the plan.
+    // A doubt about a field that does not change, such as a name on another list, marks all changed fields of the plan.
     for (const changed of about.length > 0 ? about : all) {
       messages.set(changed, [...(messages.get(changed) ?? []), message])
     }
@@ -62,12 +68,12 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   return formatXlsx(sheet, { name: 'Lists', rows: listCountries(changes.map(compareChange), lists), isFitted: true })
 }
 
-/** Whether a doubt about a path is about a changed field: each may be a whole object, or one of its members. */
+/** Whether the path of a doubt and a changed field are the same value, or one is an object and the other its member. */
 function isAbout(path: string | undefined, field: string): boolean {
   return path !== undefined && (`${field}.`.startsWith(`${path}.`) || partOf(path) === field)
 }
 
-/** The last cell has the doubt. */
+/** The last cell of a row has the messages of its doubts. */
 const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
 
 const toCell = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })

@@ -1,4 +1,5 @@
-// A plan as paths and values, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`. Pure. Node only.
+// Compares plans value by value. Each value has a path, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`. Pure.
+// Node only.
 import { planFields } from '../file-formats/plan-columns.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
@@ -10,7 +11,7 @@ export interface ValueChange {
   to: PathValue | undefined
 }
 
-/** By path, in the order of the schema. */
+/** The changed values by path, in the order of the schema. */
 export type PlanChanges = ReadonlyMap<string, ValueChange>
 
 const shapes = new Map(planFields.map(({ name, shape }) => [name, shape]))
@@ -21,7 +22,8 @@ function isObjectField(field: string): boolean {
 }
 
 /**
- * Finds the paths whose values differ. Null is a plan that does not exist, and has no path.
+ * Finds the paths whose values differ.
+ * @param from null for a plan that does not exist yet, which has no path. @param to null for a plan that is removed.
  * - A field with one value has one path. It always exists, and its value may be null: `performance1`, `nonInvestableNote`.
  * - An object with fixed members has a path for each: `category.id`, `category.name`. An object that is null has none.
  * - Amounts have a path for each currency, `minTopUpAmounts.KES`; empty amounts have none.
@@ -54,13 +56,13 @@ function listPaths(field: string, value: FieldValue): Record<string, PathValue> 
   return Object.fromEntries(Object.entries(value).map(([member, part]) => [`${field}.${member}`, part]))
 }
 
-/** Returns the object of a member, such as `category` for `category.id`, and else the path itself. */
+/** @returns the object of a member, such as `category` for `category.id`; for any other path, the path itself. */
 export function partOf(path: string): string {
   const end = path.indexOf('.')
   return end > 0 && isObjectField(path.slice(0, end)) ? path.slice(0, end) : path
 }
 
-/** Lists changes for a message: an object that became another one is one change, from its name to the other's. */
+/** Lists changes for people: an object that became another one is one change, such as `category` from "Bonds" to "Equity". */
 export function listChanges(changes: PlanChanges): [path: string, ValueChange][] {
   return [...changes].flatMap(([path, change]): [string, ValueChange][] => {
     const part = partOf(path)

@@ -1,4 +1,4 @@
-// Finds the work of others that a change replaces: an old copy of the catalog undoes it silently.
+// Finds recent changes that a file without a revision takes back: an old copy of the catalog has the values from before them.
 import { nameSome } from '../../../abbreviate.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { comparePlans } from './plan-paths.ts'
@@ -9,8 +9,8 @@ import { selectChangesOf, selectPublications, type PlanChange } from '../../../d
 const recentSeconds = 30 * 86_400
 
 /**
- * Names the publications of the last 30 days whose values are lost, if a change brings back values from before them.
- * @returns a warning, or none.
+ * Compares a change with the publications of the last 30 days.
+ * @returns a warning that names the publications of which the change brings back the earlier values; nothing when there are none.
  */
 export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)
@@ -23,7 +23,7 @@ export async function findTakenBack(db: OperatorDatabase, changes: readonly Plan
   )
   const logByPlan = Map.groupBy(log, ({ planId }) => planId)
   const lost = new Set(changes.flatMap((change) => listLost(change, logByPlan.get(change.planId) ?? [])))
-  // The latest first.
+  // In the order of the log: the latest first.
   const named = log.filter((entry) => lost.has(entry))
   const authors = new Set(named.map(({ by }) => by))
   const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
@@ -36,21 +36,20 @@ interface RecentChange extends PlanChange {
   by: string
 }
 
-/** Lists the changes that made the values that are lost. @param log of the plan, the latest first. */
+/** Lists the earlier changes whose values `change` takes back. @param log the earlier changes of the same plan, the latest first. */
 function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChange[] {
   const compared = log.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
     const ofPath = compared.filter(({ paths }) => paths.has(path))
     const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
-    // The last one made the value of now.
+    // The latest change of the path made the current value, which is lost.
     return isBack ? ofPath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 
-/** Whether a value that was there before is a new one all the same. */
+/** Whether a value that equals an earlier one is new all the same: of a plan that is added again, or a return of a later month. */
 function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
   if (!earlier.before && change.after) return true
-  // The return of another month may well be the same again.
   const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
   return isLater && mergeRules[path]?.partner === 'performanceDate'
 }

@@ -10,7 +10,7 @@ const maxCells = 5_000_000
 
 const delimiters = [',', ';', '\t', '|']
 
-/** Formats text cells. Excel reads UTF-8 only with the byte order mark. */
+/** @param rows with cells of text. Excel reads the result as UTF-8 because it begins with a byte order mark. */
 export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
   return stringify(
     rows.map((row) => [...row]),
@@ -40,7 +40,7 @@ export function parseCsv(text: string): Spreadsheet {
   }
 }
 
-/** The most frequent delimiter in the line with the names of the columns, which contain none. */
+/** @returns the most frequent delimiter in the line with the names of the columns: no name contains one. */
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const count = (delimiter: string) => header.split(delimiter).length

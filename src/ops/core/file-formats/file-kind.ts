@@ -1,4 +1,4 @@
-// What a file is, by its content: its name may say something else.
+// Finds out what a file is by its content: its name may say something else.
 import { unzipSync } from 'fflate'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -6,7 +6,7 @@ const saveAs = 'Open it in a spreadsheet, and save it as .xlsx.'
 
 type Kind = [pattern: RegExp, name: string, fix: string]
 
-/** By the start of a file, without zero bytes; of an old Office file, by all of it. */
+/** Kinds of files that can’t be read, by a pattern of their first 4,000 bytes as `showBytes` returns them; of an old Office file, of all bytes. */
 const kinds: readonly Kind[] = [
   [
     /^ÐÏ.à.*EncryptedPackage/s,
@@ -22,7 +22,7 @@ const kinds: readonly Kind[] = [
   [/^\{\\rtf/, 'a document (RTF)', 'Ask its sender for the spreadsheet.'],
 ]
 
-/** By the names of the parts, a line for each. */
+/** Kinds of ZIP archives that can’t be read, by a pattern of the names of their parts, one in each line. */
 const archiveKinds: readonly Kind[] = [
   [/^xl\/workbook\.bin$/m, 'an .xlsb workbook', saveAs],
   [/\.iwa$|^Index\.zip$/m, 'of Numbers', 'In Numbers, choose File, Export To, Excel.'],
@@ -35,7 +35,7 @@ const archiveKinds: readonly Kind[] = [
   ],
 ]
 
-/** @throws UserError for any other kind, with a line that says how to get a file that can be read. */
+/** @throws UserError for a file of another kind: says what the file is, and how to get one that can be read. */
 export function judgeFile(bytes: Uint8Array): 'xlsx' | 'text' {
   const start = showBytes(bytes.subarray(0, 4000))
   const isArchive = start.startsWith('PK\u0003\u0004')
@@ -48,12 +48,12 @@ export function judgeFile(bytes: Uint8Array): 'xlsx' | 'text' {
   throw new UserError([`The file is ${name}.`, fix])
 }
 
-/** Without a byte order mark, and the zero bytes of UTF-16. */
+/** @returns a character for each byte, without a byte order mark and without the zero bytes that UTF-16 has in ASCII. */
 function showBytes(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes).replaceAll(/^(?:ÿþ|þÿ|ï»¿)|\0/g, '')
 }
 
-/** Nothing for a damaged archive. */
+/** @returns the names of the parts of an archive, one in each line; an empty text for a damaged archive. */
 function listParts(bytes: Uint8Array): string {
   const names: string[] = []
   const filter = ({ name }: { name: string }) => names.push(name) === 0

@@ -1,20 +1,20 @@
-// Logs as spreadsheets. People read them, no program does.
+// Writes logs as spreadsheets, which people read.
 import { UserError } from '../../shared/user-error.ts'
 import { formatCsv } from './csv-file.ts'
 import { encodeCell, type Cell } from './plan-cells.ts'
 import { formatXlsx } from './xlsx-file.ts'
 
-/** Times are text, because a cell with a date shows no time. */
+/** Times stay texts: a cell with a date would not show the time, and an apostrophe before the text would be in the way. */
 const isoTime = /^[-0-9]+T[:0-9]+Z$/
 
 type Row = Readonly<Record<string, unknown>>
 
 /**
- * @param rows texts, numbers and nulls by field.
- * @param file its name decides on the format.
- * @param readChanges reads the rows of a second sheet. CSV has one.
- * @returns the content, and whether it lacks the changes.
- * @throws UserError unless it ends with .xlsx or .csv.
+ * @param rows of the log: by the name of the column, texts, numbers and nulls.
+ * @param file the name of the file, whose end decides on the format.
+ * @param readChanges reads the rows of a second sheet, for .xlsx only.
+ * @returns the content, and whether the second sheet was left out because CSV has only one.
+ * @throws UserError when the name does not end with .xlsx or .csv.
  */
 export async function formatLogFile(
   rows: readonly Row[],

@@ -1,9 +1,12 @@
-// Plans of a time when the schema had fewer fields.
+// Fills plans that were written before a field was added to the schema.
 import { z } from 'zod'
 import { isJsonObject } from '../../../json.ts'
 import { catalogPlanSchema, unwrap } from '../../../catalog/plan-schema.ts'
 
-/** Adds the values for older plans, in the order of the schema. Returns the same object when nothing is missing. */
+/**
+ * Adds each missing field that has a default in the schema, also in objects such as `category`.
+ * @returns the plan with its fields in the order of the schema; the same object when nothing is missing.
+ */
 export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape = catalogPlanSchema.shape): T {
   const filled: Record<string, unknown> = {}
   let isComplete = true

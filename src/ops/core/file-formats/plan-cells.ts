@@ -1,11 +1,11 @@
-// The values of plans as cells of a spreadsheet. Pure.
+// Writes values of plans into cells of a spreadsheet, and reads them back. Pure.
 import { abbreviate } from '../../../abbreviate.ts'
 import type { ColumnKind } from './plan-columns.ts'
 
-/** A cell of a spreadsheet that has no usable value, such as the error of a formula. */
+/** A cell without a usable value, such as a formula with an error. The schema refuses it, and the defect prints its description. */
 export class UnusableCell {
   readonly description: string
-  /** A sentence, and whether it is about the whole column. */
+  /** `fix`: a sentence that says what to do. `isOfColumn`: whether the whole column has the same defect. */
   readonly way: { fix?: string; isOfColumn?: boolean }
 
   constructor(description: string, way: UnusableCell['way'] = {}) {
@@ -17,7 +17,7 @@ export class UnusableCell {
 export type Cell = string | number | boolean | Date | UnusableCell | null
 
 export interface CellFormat {
-  /** Whether every cell is text, as in CSV: a spreadsheet then guesses what is a number, a date or a formula. */
+  /** Whether every cell is text, as in CSV. A spreadsheet that opens such a file guesses which cells are numbers, dates and formulas. */
   isUntyped: boolean
 }
 
@@ -26,7 +26,7 @@ const month = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec'
 const numberOrDateWord = new RegExp(`^(?:e|t|z|am?|pm?|(?:${month})\\p{L}*)$`, 'iu')
 const currencyWord = /^[A-Z]{2,3}$/
 
-/** Whether a spreadsheet that opens CSV would take a text for a formula, a number, a date, a time, or true or false. */
+/** Whether a spreadsheet that opens CSV would take a text for a formula, a number, a date, a time, true or false. */
 function isGuessed(text: string): boolean {
   if (formulaStart.test(text)) return true
   if (/^\s*(?:true|false)\s*$/i.test(text)) return true
@@ -34,17 +34,17 @@ function isGuessed(text: string): boolean {
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/** Whether a text, without the apostrophes that it starts with, needs one to stay a text. */
+/** Whether a text needs a leading apostrophe to stay this text. Apostrophes that it has already don’t matter. */
 function needsApostrophe(text: string): boolean {
   const rest = text.replace(/^'+/, '')
   return rest === 'null' || isGuessed(rest)
 }
 
-/** Spreadsheets show and keep 15 digits of a number. */
+/** A spreadsheet keeps 15 digits of a number. */
 const sheetDigits = 15
 const maxSheetNumber = 10 ** sheetDigits - 1
 
-/** @param value of a plan, or of a member of one of its objects. */
+/** @param kind of the column. @param value a field of a plan, or a member of an object such as `category`. */
 export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat): Cell {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) return value.join(' ')
@@ -52,7 +52,7 @@ export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat)
   if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
   const text = typeof value === 'string' ? value : ''
   if (kind === 'date') return format.isUntyped ? text : new Date(`${text}T00:00:00Z`)
-  // A cell with a type needs the apostrophe only when it would lose another.
+  // A cell of text in .xlsx needs it only where reading would take an apostrophe away, or take the text for no value.
   return needsApostrophe(text) && (format.isUntyped || /^'|^null$/.test(text)) ? `'${text}` : text
 }
 
@@ -61,8 +61,8 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
 }
 
 /**
- * Reads a cell that is not empty. A cell that does not fit its column is returned as it is: the schema refuses it.
- * The text `null` is no value.
+ * Reads a cell that is not empty. The text `null` means no value. A cell that does not fit its column is returned as it is, so that the schema
+ * refuses it.
  */
 export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   if (typeof cell === 'string' && (kind === 'text' ? cell : cell.trim()) === 'null') return emptyValue(kind)
@@ -83,7 +83,7 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   }
 }
 
-/** In a list, no value is the empty list: the plan is viewable nowhere. */
+/** @returns what "no value" means in a column: null, or in a list no item. */
 export function emptyValue(kind: ColumnKind): null | [] {
   return kind === 'list' ? [] : null
 }
@@ -93,7 +93,7 @@ function decodeText(cell: Cell): unknown {
   if (typeof cell === 'number') return String(cell)
   if (typeof cell !== 'string') return cell
   const text = cell.replaceAll('\r\n', '\n')
-  // Also where cells have types: the file may have been CSV before.
+  // In .xlsx, too: the file may have been CSV before.
   return text.startsWith("'") && needsApostrophe(text) ? text.slice(1) : text
 }
 
@@ -102,7 +102,7 @@ function decodeNumber(cell: Cell): unknown {
   return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
 }
 
-/** A formula such as 0.1 + 0.2 has more digits than a spreadsheet shows. */
+/** Rounds as a spreadsheet shows it: the formula 0.1 + 0.2 has more digits. */
 function roundNumber(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(sheetDigits))
 }
@@ -113,7 +113,7 @@ function decodeBoolean(cell: Cell): unknown {
   return text === 'true' || text === 'false' ? text === 'true' : cell
 }
 
-/** Spreadsheets also write a date as its midnight. */
+/** The time of a date that a spreadsheet wrote with a time. */
 const midnight = /[T ]0?0:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?$/
 
 function decodeDate(cell: Cell): unknown {
@@ -121,21 +121,21 @@ function decodeDate(cell: Cell): unknown {
   return typeof cell === 'string' ? cell.trim().replace(midnight, '') : cell
 }
 
-/** A date with a time of the day keeps it, so that the schema refuses it. */
+/** Formats a date as YYYY-MM-DD. One with a time other than midnight keeps the time, so that the schema refuses it. */
 function formatDate(date: Date): string {
   if (Number.isNaN(date.getTime())) return 'an invalid date'
   const iso = date.toISOString()
   return iso.endsWith('T00:00:00.000Z') ? iso.slice(0, 10) : iso
 }
 
-/** The text that a cell shows. */
+/** @returns the text that a cell shows. */
 export function showCell(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return ''
   if (cell instanceof Date) return formatDate(cell)
   return cell instanceof UnusableCell ? cell.description : String(cell)
 }
 
-/** Formats a value for a message. A space at an end is hard to see between quotes. */
+/** Formats a value for a message, and names a space at an end, which is hard to see between quotes. */
 export function describeValue(value: unknown): string {
   if (value instanceof UnusableCell) return value.description
   if (value instanceof Date) return `the date ${formatDate(value)}`

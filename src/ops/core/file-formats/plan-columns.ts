@@ -1,4 +1,4 @@
-// The columns of a spreadsheet of plans, which follow from the schema of a plan. Node only.
+// Derives the columns of a spreadsheet of plans from the schema of a plan. Node only.
 import { z } from 'zod'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { catalogPlanSchema, unwrap, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -8,8 +8,9 @@ export type ColumnKind = 'text' | 'number' | 'amount' | 'boolean' | 'date' | 'li
 export interface PlanColumn {
   /** Such as `name`, `category.id` or `minTopUpAmounts.KES`. */
   name: string
+  /** The part before the dot. */
   field: string
-  /** The member of an object, or the currency of amounts. */
+  /** The part after the dot: the member of an object, or the currency of an amount. */
   member: string | undefined
   kind: ColumnKind
 }
@@ -52,7 +53,7 @@ export function listColumns(plans: readonly CatalogPlan[]): PlanColumn[] {
   })
 }
 
-/** @returns the column with a name; what the name needs after its dot; or undefined for an unknown name. */
+/** @returns the column with a name; for amounts with a wrong currency, what is expected after the dot; undefined for an unknown name. */
 export function findColumn(name: string): PlanColumn | { expected: string } | undefined {
   const [, field = '', member] = /^([^.]*)(?:\.(.*))?$/s.exec(name) ?? []
   const shape = planFields.find((candidate) => candidate.name === field)?.shape

@@ -1,4 +1,5 @@
-// Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
+// Prepares changes of one plan: where it is viewable, whether it takes new investment, and its fields. Nothing is written. In all functions,
+// `name` is the plan's identifier or ID, and `dueAt` the time of publication in Unix seconds, by default now.
 import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
 import { listShared } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
@@ -19,7 +20,7 @@ export interface PreparedPlan extends PreparedChange {
   plan: CatalogPlan
 }
 
-/** Puts a plan on the lists of countries, or takes it off. @param dueAt Unix seconds. */
+/** Puts a plan on the lists of some countries, or takes it off them. */
 export async function prepareViewable(
   store: Store,
   name: string,
@@ -35,7 +36,7 @@ export async function prepareViewable(
 
 /**
  * Closes a plan to new investment. It stays on its lists.
- * @param note why, for partners to show to their customers.
+ * @param note the reason, which partners show to their customers.
  */
 export async function prepareClosing(store: Store, name: string, note: string, dueAt?: number): Promise<PreparedPlan> {
   const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
@@ -50,7 +51,7 @@ export function prepareOpening(store: Store, name: string, dueAt?: number): Prom
 
 /**
  * Changes fields of a plan.
- * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`; `null` is null.
+ * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
  * @throws UserError that names every field with a value that a plan can't have.
  */
 export async function prepareFields(
@@ -69,10 +70,10 @@ export async function prepareFields(
   })
 }
 
-/** @returns the fields that change. */
+/** Computes the fields that change. @param before the plan in the catalog. */
 type Decide = (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>
 
-/** @throws UserError when there is no such plan, or nothing to change at the time. */
+/** @throws UserError when there is no such plan, or when a change with a time would change nothing. */
 async function preparePlan(
   store: Store,
   name: string,

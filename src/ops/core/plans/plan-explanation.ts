@@ -1,4 +1,4 @@
-// Why a partner sees a plan, or does not.
+// Explains why a partner sees a plan in its list, or does not.
 import { abbreviate } from '../../../abbreviate.ts'
 import { listMatchingFilters } from '../../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -15,17 +15,17 @@ import { explainPartner } from '../partners/partner-explanation.ts'
 import { listPublications, suggestPlan, type ForecastRow } from '../publications/publication-log.ts'
 
 export interface PlanExplanation {
-  /** The first reason that applies, in the order in which they must be fixed. */
+  /** When several reasons apply, the one that must be fixed first. */
   reason: 'partner_ended' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
   sentence: string
-  /** The command that changes it. */
+  /** A line that ends with the command that changes it. */
   fix: string
 }
 
 /**
- * @param plan its identifier or its ID. @param partner its short name or its client ID.
- * @param at Unix seconds: explains the end of that second. Now by default.
- * @throws UserError when there is no such partner, or the record does not answer for that time.
+ * @param plan the plan's identifier or ID. @param partner the partner's short name or client ID.
+ * @param at Unix seconds: explains the end of this second. Now by default.
+ * @throws UserError when there is no such partner, or there was none at this time.
  */
 export async function explainPlan(
   store: Store,
@@ -73,7 +73,7 @@ export async function explainPlan(
 
 /**
  * @returns the country whose plans the partner gets.
- * @throws UserError when there is no such partner, or the endpoint would refuse it.
+ * @throws UserError when there is no such partner, or it gets no list because it is suspended or ended.
  */
 export async function findListedCountry(store: Store, name: string, atSeconds?: number): Promise<string> {
   const partner = await findPartner(store, name, atSeconds)
@@ -84,7 +84,11 @@ export async function findListedCountry(store: Store, name: string, atSeconds?: 
   throw new UserError([`${shortName} gets no list: ${since}.`, `See: ${why}`])
 }
 
-/** Names the publication that took a plan off the list of a country, or removed it, for the last time. */
+/**
+ * Describes the last publication that took one of the plans off the list of a country, or removed it.
+ * @param at Unix seconds: leaves out later publications.
+ * @returns a sentence with a space before it; an empty text when there is no such publication.
+ */
 async function describeWithdrawal(
   { db }: Store,
   planIds: readonly number[],
@@ -111,8 +115,9 @@ export interface PendingChange {
 }
 
 /**
- * Selects what publications change in a plan that wait for their time or for approval, the earliest first. One may also add it.
- * @param name the identifier of the plan, or its ID.
+ * Selects the changes of a plan in pending publications, which wait for their time or for approval, the earliest time first. A change may also
+ * add the plan.
+ * @param name the plan's identifier or ID.
  */
 export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(store.db, name)

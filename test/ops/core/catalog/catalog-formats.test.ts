@@ -1,11 +1,10 @@
 import { zipSync } from 'fflate'
 import { expect, test } from 'vitest'
-import { parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
-import { parseUpdateSheets } from '../../../../src/ops/core/differences/plan-patch.ts'
 import {
   chooseExportFormat,
   formatCatalogFile,
-  parseCatalogInput,
+  readCatalog,
+  readUpdate,
   type FileFormat,
 } from '../../../../src/ops/core/catalog/catalog-formats.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
@@ -21,11 +20,6 @@ const format = async (name: FileFormat) => {
   const content = await formatCatalogFile({ plans }, name)
   return typeof content === 'string' ? utf8(content) : content
 }
-async function read(file: string, bytes: Uint8Array) {
-  const input = await parseCatalogInput(file, bytes)
-  if (input.kind === 'json') return { plans: JSON.parse(input.text).plans }
-  return parseCatalogSheets(input.spreadsheet)
-}
 
 test.each<[string, FileFormat]>([
   ['x.JSON', 'json'],
@@ -39,7 +33,7 @@ test.each<[string, FileFormat]>([
   ['x.csv', 'xlsx'],
   ['-', 'csv'],
 ])('the format is that of the content: %s has %s', async (file, name) => {
-  expect(await read(file, await format(name))).toMatchObject({ plans })
+  expect(await readCatalog(file, await format(name))).toMatchObject({ plans })
 })
 
 test('an export has the format that its name says, and never one that its name denies', () => {
@@ -57,14 +51,13 @@ test('text is UTF-8 or UTF-16, with any line end and separator', async () => {
   for (const text of [csv, `\ufeff${csv}`, csv.replaceAll('\r\n', '\n')]) {
     const marked = `\ufeff${text.replace('\ufeff', '')}`
     for (const bytes of [utf8(text), utf16(marked, false), utf16(marked, true)]) {
-      for (const file of ['x.csv', 'unicode text.txt']) expect(await read(file, bytes)).toMatchObject({ plans })
+      for (const file of ['x.csv', 'unicode text.txt']) expect(await readCatalog(file, bytes)).toMatchObject({ plans })
     }
   }
   for (const separator of [';', '\t', '|']) {
     const bytes = utf8(`sep=${separator}\nidentifier${separator}"name"\n\na${separator}"b, ""c"""\n`)
-    const input = await parseCatalogInput('x.csv', bytes)
-    const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
-    expect(result).toMatchObject({ patches: [{ identifier: 'a', fields: { identifier: 'a', name: 'b, "c"' } }] })
+    const { patches } = await readUpdate('x.csv', bytes)
+    expect(patches).toMatchObject([{ identifier: 'a', fields: { identifier: 'a', name: 'b, "c"' } }])
   }
 })
 
@@ -92,7 +85,7 @@ test.each([
   ['a document (RTF).', /spreadsheet/, utf8('{\\rtf1')],
 ])('a file that is %s is refused, whatever its name, with a way out', async (kind, wayOut, bytes) => {
   for (const file of ['x.xlsx', 'x.xls', 'x.csv', 'x.json', '-']) {
-    const error = await parseCatalogInput(file, bytes).catch((reason: unknown) => reason)
+    const error = await readCatalog(file, bytes).catch((reason: unknown) => reason)
     const [said, advice, ...rest] = error instanceof UserError ? error.message.split('\n') : []
     expect(said).toContain(`The file is ${kind}`)
     expect(advice).toMatch(wayOut)
@@ -102,9 +95,9 @@ test.each([
 
 test('a name of a column is read without its invisible characters', async () => {
   const header = 'identifier\u200b,\u2060name,\u00a0hint\u00ad'
-  const input = await parseCatalogInput('x.csv', utf8(`${header}\na,b,c\n`))
-  const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
-  expect(result).toMatchObject({ defects: [], patches: [{ fields: { identifier: 'a', name: 'b', hint: 'c' } }] })
+  const { defects, patches } = await readUpdate('x.csv', utf8(`${header}\na,b,c\n`))
+  expect(defects).toEqual([])
+  expect(patches).toMatchObject([{ fields: { identifier: 'a', name: 'b', hint: 'c' } }])
 })
 
 test('where no name of a column is found, the first row is shown with escapes', async () => {
@@ -112,7 +105,7 @@ test('where no name of a column is found, the first row is shown with escapes', 
     ['\n,\nFund~Return\n', '["Fund~Return"]'],
     ['іdentifier,name\n', String.raw`["\u0456dentifier","name"]`],
   ] as const) {
-    await expect(read('-', utf8(text))).rejects.toThrow(`found none. The first row is ${shown}. `)
+    await expect(readUpdate('-', utf8(text))).rejects.toThrow(`found none. The first row is ${shown}. `)
   }
 })
 
@@ -125,7 +118,7 @@ test.each([
   ],
   ['x.xlsx', utf8('PK\u0003\u0004 and no archive'), /^The file is not a readable \.xlsx file: /],
 ])('refuses a file that is not what %s says', async (file, bytes, message) => {
-  const error = await parseCatalogInput(file, bytes).catch((reason: unknown) => reason)
-  if (!(error instanceof UserError)) throw error
-  expect(error.message).toMatch(message)
+  const reading = readCatalog(file, bytes)
+  await expect(reading).rejects.toBeInstanceOf(UserError)
+  await expect(reading).rejects.toThrow(message)
 })

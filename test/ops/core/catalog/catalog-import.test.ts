@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
-import { prepareImport, readCatalog } from '../../../../src/ops/core/catalog/catalog-import.ts'
+import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { compareChange } from '../../../../src/ops/core/differences/catalog-difference.ts'
 import { listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { emptyStores, importPlans, interruptedStore, request, store } from '../../support/memory-store.ts'
 import { propose } from '../../../../src/ops/core/publications/proposal.ts'
-import { closePlan, publishChange, setFields } from '../../support/publish-prepared.ts'
+import { closePlan, setFields } from '../../support/publish-prepared.ts'
 
 const high = { id: 5, name: 'High' }
 
@@ -19,8 +19,6 @@ const count = ({ changes, unchanged }: Awaited<ReturnType<typeof importPlans>>) 
   const size = (kind: string) => changes.map(compareChange).filter((change) => change.kind === kind).length
   return { added: size('added'), changed: size('changed'), removed: size('removed'), unchanged }
 }
-
-const read = (text: string) => readCatalog({ kind: 'json', text })
 
 describe('an import', () => {
   test('replaces every field of a plan with the same ID, and keeps the other plans', async () => {
@@ -74,8 +72,7 @@ describe('an import', () => {
 
 test('after a file without plans with --prune, an ID can be another plan', async () => {
   await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
-  const none = read('{ "plans": [] }')
-  await publishChange(store, await prepareImport(store, none, { isPruning: true }), request)
+  await importPlans([], true)
   const own = [makePlan({ id: 1, identifier: 'two' }), makePlan({ id: 2, identifier: 'one' })]
   await importPlans(own)
   expect(await listPlans(store)).toEqual(own)
@@ -86,33 +83,6 @@ test('an import that prunes may change a shared object that only removed plans r
   const renamed = makePlan({ id: 2, productRiskLevel: high })
   await importPlans([renamed], true)
   expect(await listPlans(store)).toEqual([renamed])
-})
-
-test('prepareImport compares what partners of each country see, and changes nothing', async () => {
-  const before = [
-    makePlan({ id: 1, viewableIn: ['KE', 'UG'] }),
-    makePlan({ id: 2, viewableIn: ['KE'] }),
-    makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
-  ]
-  await importPlans(before)
-  const after = [
-    makePlan({ id: 1, name: 'New', tenor: 'Five years', viewableIn: ['KE', 'TZ'] }),
-    makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
-    makePlan({ id: 4, viewableIn: [] }),
-  ]
-  const { changes, unchanged } = await prepareImport(store, { plans: after }, { isPruning: true })
-  const fields = {
-    name: { from: before[0]?.name, to: 'New' },
-    tenor: { from: before[0]?.tenor, to: 'Five years' },
-  }
-  const none = { appears: [], disappears: [], stays: [], fields: {} }
-  expect(unchanged).toBe(1)
-  expect(changes.map(compareChange)).toMatchObject([
-    { ...none, identifier: 'plan-1', kind: 'changed', appears: ['TZ'], disappears: ['UG'], stays: ['KE'], fields },
-    { ...none, identifier: 'plan-2', kind: 'removed', disappears: ['KE'] },
-    { ...none, identifier: 'plan-4', kind: 'added' },
-  ])
-  expect(await listPlans(store)).toEqual(before)
 })
 
 test('an import is merged with a change of another field that comes between, and refused for the same field', async () => {

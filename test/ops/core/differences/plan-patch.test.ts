@@ -28,17 +28,6 @@ function apply(file: Parameters<typeof applyPatches>[0]) {
 const change = (identifier: string, cells: Record<string, Cell>) =>
   update(['identifier', ...Object.keys(cells)], [identifier, ...Object.values(cells)])
 
-test('a refused cell says what to write instead', () => {
-  const end = (field: string, cell: Cell) => JSON.stringify(change('cash', { [field]: cell }))
-  const unknown = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
-  expect(end('performance1', 'n/a')).toContain(unknown)
-  expect(end('performance1', '-')).toContain(unknown)
-  expect(end('lockInPeriod', 'n/a')).not.toContain('null')
-  const date = 'Format the cell as a date without a time of day, or write it as 2026-11-30.'
-  expect(end('performanceDate', 46_356)).toContain(date)
-  expect(end('performanceDate', new Date('2026-11-30T22:00Z'))).toContain(date)
-})
-
 test('percentages are one line for each column', () => {
   const percentage = (value: string) =>
     new UnusableCell(value, { fix: `Format the column as a number, and write ${value}.`, isOfColumn: true })
@@ -83,8 +72,6 @@ describe('a row that can’t be applied is named', () => {
       { name: 'x' },
       'identifier: expected the identifier of a plan in the catalog; found "none". To add a plan,',
     ],
-    ['cash', { performance1: 'abc' }, 'performance1: expected a number in percent per year, or null; found "abc".'],
-    ['cash', { name: 'null' }, `name: ${text}; found nothing.`],
     [
       'gold',
       { isInvestable: true },
