@@ -91,15 +91,6 @@ describe('a token is invalid', () => {
     expect(await verify(token)).toEqual({ kind: 'invalid', reason })
   })
 
-  test('if one character of its payload or signature differs', async () => {
-    const token = await issue()
-    const [header = '', payload = ''] = token.split('.')
-    for (const at of [header.length + 1, header.length + 20, header.length + payload.length + 2]) {
-      const changed = token.slice(0, at) + (token.charAt(at) === 'A' ? 'B' : 'A') + token.slice(at + 1)
-      expect(await verify(changed)).toMatchObject({ kind: 'invalid' })
-    }
-  })
-
   test('if its Base64url is not canonical', async () => {
     const token = await issue()
     const [header = '', payload = '', signature = ''] = token.split('.')

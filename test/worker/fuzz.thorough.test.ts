@@ -5,7 +5,16 @@ import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { parseBasic } from '../../src/worker/token/basic-credentials.ts'
 import type { ErrorBody } from '../../src/worker/http/api-error.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { basic, expectRefusal, fetchToken, requestPlans, requestToken, send, tokenPath } from './support/requests.ts'
+import {
+  basic,
+  expectRefusal,
+  fetchToken,
+  readPlanIds,
+  requestPlans,
+  requestToken,
+  send,
+  tokenPath,
+} from './support/requests.ts'
 import { seedPartner, seedPlans, type TestPartner } from './support/seed.ts'
 import naughtyStrings from '../vectors/naughty-strings.json'
 
@@ -135,9 +144,7 @@ test('random filters list the matching plans of the country, or are refused', as
           (currencies[0] ?? currency).toUpperCase() === currency &&
           (fundTypes[0] ?? fundType) === fundType,
       )
-      const ids = await (response.status === 200
-        ? response.json<{ data: { plans: { id: number }[] } }>().then(({ data }) => data.plans.map(({ id }) => id))
-        : readErrorCode(response))
+      const ids = await (response.status === 200 ? readPlanIds(response) : readErrorCode(response))
       expect(ids).toEqual(isReadable ? expected.map(({ id }) => id) : 'invalid_request')
     }),
   )

@@ -111,7 +111,6 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
   let token = ''
   /** What the isolate answers to the secret and the token of before, some minutes after the commands. */
   async function readAnswersAfter(commands: (() => Promise<unknown>)[], inOutage: (() => Promise<unknown>)[] = []) {
-    for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
     const old = await create()
     token = await fetchToken(old)
     expect(await list(token)).toBe('200')
@@ -174,7 +173,6 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
 })
 
 test('a partner whose name and contact change keeps its copy: it lists and signs in while D1 fails, also in a new isolate', async () => {
-  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
   const credentials = await create()
   vi.setSystemTime(Date.now() + 62_000)
   const token = await fetchToken(credentials)
@@ -187,7 +185,6 @@ test('a partner whose name and contact change keeps its copy: it lists and signs
 })
 
 test('a lockdown while the database fails ends access in about three minutes, also in isolates that knew the partner', async () => {
-  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
   const credentials = await create()
   const token = await fetchToken(credentials)
   expect(await list(token)).toBe('200')

@@ -18,7 +18,7 @@ import { formatFilter } from '../../../src/api/cache-keys.ts'
 import { parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../support/isolate.ts'
-import { fetchToken, requestPlans, send } from '../support/requests.ts'
+import { fetchToken, readPlanIds, requestPlans, send } from '../support/requests.ts'
 import { seedPartner, seedPlans } from '../support/seed.ts'
 
 const anyPlans = fc.sample(arbitraryCatalog, { numRuns: 20, seed: 1 }).flat()
@@ -58,9 +58,7 @@ describe.each(filterNames)('%s', (name) => {
     const token = await fetchToken(partner)
     const listIds = async (filter: PlanFilter) => {
       const query = `?${new URLSearchParams(Object.entries(filter).map(([key, value]) => [key, String(value)])).toString()}`
-      const response = await requestPlans({ shortName: partner.shortName, token, query })
-      const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
-      return data.plans.map(({ id }) => id)
+      return readPlanIds(await requestPlans({ shortName: partner.shortName, token, query }))
     }
     // Each order once with empty caches: a list must not be answered with the list that was cached before it.
     for (const order of [

@@ -6,7 +6,7 @@ import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.t
 import { ApiError } from '../../../src/worker/http/api-error.ts'
 import { createRespondConditionally } from '../../../src/worker/http/conditional-response.ts'
 import { startNewIsolate } from '../support/isolate.ts'
-import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
+import { basic, expectRefusal, fetchToken, readPlanIds, requestPlans, requestToken } from '../support/requests.ts'
 import { updatePartner } from '../../support/insert-partner.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
 import { interceptD1, type Fault } from '../../support/unreliable-stores.ts'
@@ -38,10 +38,7 @@ async function emptyCatalog() {
 
 const list = (query = '', headers: Record<string, string> = {}) =>
   requestPlans({ shortName: partner.shortName, token, query, headers })
-const listIds = async (query = '') => {
-  const { data } = await (await list(query)).json<{ data: { plans: { id: number }[] } }>()
-  return data.plans.map(({ id }) => id)
-}
+const listIds = async (query = '') => readPlanIds(await list(query))
 const toPartnerPlan = ({ viewableIn: _viewableIn, ...plan }: CatalogPlan) => plan
 
 describe('the list', () => {
@@ -111,8 +108,7 @@ describe('the list', () => {
 
     const ugandan = await seedPartner('UG')
     const response = await requestPlans({ shortName: ugandan.shortName, token: await fetchToken(ugandan) })
-    const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
-    expect(data.plans.map(({ id }) => id)).toEqual([5, 30])
+    expect(await readPlanIds(response)).toEqual([5, 30])
   })
 
   test('is complete when it is large', async () => {
@@ -240,7 +236,6 @@ describe('filters', () => {
     test('count when they are loaded after the response, too', async () => {
       await exhaust()
       await seedPlans(makePlan({ id: 6 }))
-      vi.spyOn(console, 'warn').mockImplementation(() => {})
       vi.setSystemTime(Date.now() + 61_000)
       expect((await listLimited('?fundType=made-up-1')).status).toBe(200)
       expect({ lists, counted: [...counts.values()] }).toEqual({ lists: 1, counted: [3] })

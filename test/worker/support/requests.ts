@@ -60,6 +60,12 @@ export function requestPlans({ shortName, token, query = '', method = 'GET', hea
   return send(path, { method, headers: { ...authorization, ...headers } }, bindings)
 }
 
+/** @returns the IDs of a list's plans, in its order */
+export async function readPlanIds(response: Response): Promise<number[]> {
+  const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
+  return data.plans.map(({ id }) => id)
+}
+
 /** Asserts the whole envelope of a refusal, and returns the response for its headers. */
 export async function expectRefusal(response: Response, status: number, error: string, message?: string) {
   const requestId = response.headers.get('X-Request-Id')

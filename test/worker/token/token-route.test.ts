@@ -372,11 +372,6 @@ describe('while D1 fails', () => {
     await signIn()
     await vi.waitFor(async () => expect(await env.CATALOG_CACHE.get(getPartnerKey(partner.clientId))).not.toBeNull())
     startNewIsolate()
-    breakStores()
-  }
-  const breakStores = () => {
-    vi.spyOn(console, 'error').mockImplementation(() => {})
-    vi.spyOn(console, 'warn').mockImplementation(() => {})
     breakD1(d1Down)
   }
   /** As a command does it. */
@@ -433,7 +428,7 @@ describe('while D1 fails', () => {
     const context = { kv, nowMs: Date.now(), seal, ...calls }
     const copy = { partner: { ...other, secrets: [] }, checkedAtMs: Date.now() + 1000 }
     await writePartnerCopy(context, partner.clientId, copy)
-    breakStores()
+    breakD1(d1Down)
     expect((await signIn()).status).toBe(503)
     vi.restoreAllMocks()
     // Ends the pause.
@@ -448,7 +443,7 @@ describe('while D1 fails', () => {
     await replaceSecret('new')
     vi.setSystemTime(Date.now() + 8 * 3600_000)
     expect((await signIn()).status).toBe(401)
-    breakStores()
+    breakD1(d1Down)
     expect([(await signIn()).status, (await signIn()).status]).toEqual([503, 503])
   })
 })
