@@ -28,6 +28,7 @@ ${fields.join('\n')}
 `
 }
 
+/** Returns the TypeScript type of a field, such as `string | null`. @param schemas of the plan's objects, by name. */
 function formatFieldType(
   { $ref, type, anyOf, properties, additionalProperties }: FieldSchema,
   schemas: Record<string, FieldSchema>,

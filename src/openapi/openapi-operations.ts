@@ -176,10 +176,12 @@ function describeRefusals(
   return responses
 }
 
+/** Describes a JSON body. @param schema the name of a schema of the document. */
 function describeBody(schema: string, example: unknown) {
   return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, example } }
 }
 
+/** Refers to a header of the document, such as `ETag` of `#/components/headers/ETag`. */
 function referToHeader(name: string) {
   return { $ref: `#/components/headers/${name}` }
 }

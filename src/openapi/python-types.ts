@@ -15,6 +15,7 @@ export function formatPythonTypes(
   return `\n${[filter, ...objects, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
 }
 
+/** Returns a class that has each field with its type, and its description as a docstring. */
 function formatClass(name: string, fields: Record<string, FieldSchema>, bases = 'TypedDict'): string {
   const members = Object.entries(fields).map(
     ([field, schema]) => `    ${field}: ${formatType(schema)}\n    """${schema.description}"""`,
@@ -22,6 +23,7 @@ function formatClass(name: string, fields: Record<string, FieldSchema>, bases = 
   return `class ${name}(${bases}):\n${members.join('\n')}`
 }
 
+/** Returns the Python type of a field, such as `Optional[float]`. */
 function formatType({ $ref, type, anyOf, additionalProperties }: FieldSchema): string {
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? ''
   if (anyOf) {

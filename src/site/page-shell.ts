@@ -102,6 +102,7 @@ async function insertTools({ body, markdown }: Page): Promise<string> {
   return text.replace('</h1>', (title) => `${title}\n${String(tools)}`)
 }
 
+/** Renders "On this page": a link to each heading of level 2. */
 function renderContents(body: string): Markup | string {
   const headings = [...body.matchAll(/<h2 id="([^"]+)">([^]*?)<\/h2>/g)]
   if (headings.length < minSections) return ''

@@ -24,6 +24,7 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
 export type LabelFields = (...fields: (keyof Plan)[]) => Markup | string
 const noLabel: LabelFields = () => ''
 
+/** Renders the part of a card that is always visible. */
 export function renderFace(plan: Plan, scale: Scale, label = noLabel): Markup {
   const { category, productRiskLevel, isInvestable } = plan
   return html`${category && html`<p class="card-category">${category.displayName}${label('category')}</p>`}
@@ -38,6 +39,7 @@ export function renderFace(plan: Plan, scale: Scale, label = noLabel): Markup {
     ])}`
 }
 
+/** Renders why a plan takes no new investment. */
 export function renderNote({ nonInvestableNote }: Plan, label: LabelFields): Markup {
   return html`<div class="card-note">
     <strong>Closed to new investment</strong>${label('isInvestable')}
@@ -45,6 +47,7 @@ export function renderNote({ nonInvestableNote }: Plan, label: LabelFields): Mar
   </div>`
 }
 
+/** Renders the part of a card that opens with the button "About". */
 export function renderDetails(plan: Plan, label = noLabel): Markup {
   const { fundManager, planType, fundCurrency } = plan
   return html`<h3>${plan.name}${label('name')}</h3>

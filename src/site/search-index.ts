@@ -21,6 +21,7 @@ export async function buildSearchIndex(sections: readonly Section[]): Promise<Se
   return entries
 }
 
+/** Lists the entries of a page: one for each heading, and one for each row of a table with an ID. */
 async function listEntries(page: Page): Promise<SearchEntry[]> {
   const body = String(await page.body).replaceAll(/<(svg|form|figure)\b[^]*?<\/\1>/g, '')
   const headings = [...body.matchAll(heading)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
@@ -56,6 +57,7 @@ function readRow(page: Page, id: string, first: string, cells: string): SearchEn
 
 const code = /<div class="code">[^]*?<\/div>/g
 
+/** Returns the text of HTML, in one line. */
 function readText(markup: string): string {
   return markup
     .replaceAll(/<\/?(?:a|code|em|span|strong)\b[^>]*>/g, '')

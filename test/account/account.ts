@@ -115,6 +115,7 @@ export async function startAccount(stores: Stores): Promise<Account> {
     },
   })
 
+  /** Returns the result of a call. @throws Refusal, or Dropped to end the connection. */
   async function answer(request: IncomingMessage): Promise<unknown> {
     const call = await readCall(request)
     const line = `${call.method} ${call.path}`
@@ -142,6 +143,7 @@ export async function startAccount(stores: Stores): Promise<Account> {
   return account
 }
 
+/** Reads a request. The path loses the address of the API and of this account. */
 async function readCall(request: IncomingMessage): Promise<Call> {
   const { method = '', url = '', headers } = request
   const chunks: Buffer[] = []

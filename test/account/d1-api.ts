@@ -135,6 +135,7 @@ export function addDatabase({ databases }: D1Account, uuid: string, name: string
   return database
 }
 
+/** Returns a database as the API shows it. */
 function describe({ primary_location_hint: hint, ...database }: Database) {
   const region = typeof hint === 'string' ? hint.toUpperCase() : 'ENAM'
   return { ...database, created_in_region: region, running_in_region: region, num_tables: 0, file_size: 0 }

@@ -120,6 +120,7 @@ function readBindings(metadata: Metadata, latest: Version | undefined, { d1, nam
   return [...named, ...(latest?.bindings ?? []).filter(({ name, type }) => kept.includes(type) && !names.has(name))]
 }
 
+/** Returns a version as the API shows it. */
 function describeVersion(version: Version) {
   const { id, number, createdAt, compatibilityDate, annotations } = version
   const script = { etag: id, handlers: ['fetch', 'scheduled'], last_deployed_from: 'wrangler' }

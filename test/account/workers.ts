@@ -113,6 +113,7 @@ export function findEditableVersion(worker: Worker): Version {
   throw new Refusal(400, 10215, "The latest version of your Worker isn't currently deployed.")
 }
 
+/** Returns the texts of the secrets among the bindings, by name. */
 export function readSecrets(bindings: readonly Binding[]): Map<string, string> {
   const secrets = bindings.filter(({ type }) => type === 'secret_text')
   return new Map(secrets.map(({ name, text }) => [name, String(text)]))

@@ -84,6 +84,7 @@ async function readBody({ CATALOG_CACHE, BODY = '' }: BareEnv): Promise<Uint8Arr
   return new Uint8Array((await CATALOG_CACHE.get(BODY, 'arrayBuffer')) ?? [])
 }
 
+/** Streams a large body in slices, as the Worker does. */
 function streamSlices(body: Uint8Array): ReadableStream {
   const { readable, writable } = new FixedLengthStream(body.byteLength)
   void (async () => {

@@ -71,6 +71,7 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
   }
 }
 
+/** Creates partners, and the requests of each for its list and for a token. */
 async function prepareLoads(service: Service): Promise<OutageLoad[]> {
   const lists: OutageLoad = { what: 'lists', method: 'GET', requests: [] }
   const signIns: OutageLoad = { what: 'sign-ins', method: 'POST', requests: [] }

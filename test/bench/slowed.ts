@@ -108,6 +108,7 @@ async function time<Answer>(ms: number, call: () => Promise<Answer>): Promise<An
   return answer
 }
 
+/** Returns the stores with slow calls that are counted. */
 function meter({ DB, CATALOG_CACHE }: Bindings): Bindings {
   return {
     DB: interceptD1(DB, async (call) => {

@@ -19,6 +19,7 @@ export function makeRequest(overrides: Partial<ChangeRequest> = {}): ChangeReque
   return { requestId: crypto.randomUUID(), actor: 'test', command: 'test', note: null, ...overrides }
 }
 
+/** Inserts a partner with one secret, by the hash of the secret. */
 export async function insertPartner(d1: D1Database, partner: PartnerRow): Promise<void> {
   await insertNewPartner(openOperatorDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
 }

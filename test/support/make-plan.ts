@@ -89,6 +89,7 @@ function makeArbitrary({ properties, additionalProperties, ...schema }: FieldSch
   return pattern === '^[A-Z]{3}$' ? currency : text(Math.min(maxLength, 500))
 }
 
+/** Any object with these members. */
 function makeRecord(properties: Record<string, FieldSchema>): fc.Arbitrary<Record<string, unknown>> {
   const members = Object.entries(properties).map(([name, schema]) => [name, makeArbitrary(schema)])
   return fc.record<Record<string, unknown>>(Object.fromEntries(members), { noNullPrototype: true })

@@ -41,6 +41,7 @@ export async function spreadTimes(d1: D1Database): Promise<void> {
   if (statements.length > 0) await d1.batch(statements)
 }
 
+/** Stages a publication of changes, without publishing it. @returns its ID. */
 export async function stageChanges(
   db: OperatorDatabase,
   changes: readonly PlanAfter[],
@@ -64,6 +65,7 @@ export async function publishAs(
   return result === undefined ? { kind: 'unavailable' } : { kind: 'published', result }
 }
 
+/** Publishes a staged publication that needs no approval. */
 export function publishNow(db: OperatorDatabase, publicationId: number) {
   return publishAs(db, { publicationId, actor: 'test', note: null }, 'now')
 }

@@ -6,6 +6,7 @@ import { openOperatorDatabase } from './operator-database.ts'
 /** Makes the call of a statement, or does something else. */
 export type Run = <T>(call: () => Promise<T>, sql: string) => Promise<T>
 
+/** @param run gets the call of each statement, and its SQL. */
 export function openTextDatabase(d1: D1Database, run: Run): OperatorDatabase {
   const prepare = (sql: string) => ({
     bind: (...params: unknown[]) => {

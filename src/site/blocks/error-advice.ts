@@ -15,6 +15,7 @@ const token = '"$API/api/v3/partners/auth"'
 const bearer = '-H "Authorization: Bearer $TOKEN"'
 /** The API on a mock server, at the default port of Prism, which accepts any Authorization header and returns what Prefer asks for. */
 const mock = 'http://127.0.0.1:4010/api/v3/partners'
+/** @param prefer the value of the header Prefer, which selects the response. */
 const requestMockedPlans = (prefer: string) =>
   `-H "Authorization: Bearer any" -H "Prefer: ${prefer}" "${mock}/$SHORT_NAME/plans"`
 

@@ -31,6 +31,7 @@ export function formatReferenceBlocks(): Record<string, string> {
   }
 }
 
+/** Formats the section of an operation. @param endpoint its method and path. */
 function formatOperation({ components }: OpenapiDocument, endpoint: string, operation: Operation): string {
   const { operationId, summary, description, security = [], parameters = [], requestBody, responses } = operation
   const schemes = security
@@ -101,6 +102,7 @@ function formatExample(status: string, content: Response['content']): string | f
   )
 }
 
+/** Formats the fields of a schema as a table. @param id the name of the schema, with which the ID of each row begins. */
 function formatFields(id: string, { properties = {} }: Schema): string {
   return formatMarkdownTable(
     ['Field', 'Type', 'Meaning', 'Example'],

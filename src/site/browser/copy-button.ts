@@ -24,6 +24,7 @@ async function copy(button: HTMLElement): Promise<void> {
   )
 }
 
+/** Reads the page as Markdown, with absolute addresses. */
 async function readMarkdown(): Promise<string> {
   const link = document.querySelector<HTMLLinkElement>('link[rel="alternate"][type="text/markdown"]')
   const response = await fetch(link?.href ?? '')

@@ -53,6 +53,7 @@ function clear(): void {
   for (const element of [outcome, exchanges, cards]) element.replaceChildren()
 }
 
+/** Lists the plans with the values of the form. An error becomes a message, too. */
 async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   const entries = [...form.querySelectorAll('input')].map(({ name, value }) => [name, value.trim()] as const)
   const { clientId = '', clientSecret = '', shortName = '', ...filters } = Object.fromEntries(entries)
