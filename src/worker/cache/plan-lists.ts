@@ -13,8 +13,8 @@ import { createSharedWork } from './shared-work.ts'
 
 export interface ListAnswer {
   list: HeldList
-  /** `d1`: neither memory nor KV has the list. `d1-reload`: the list that one of them has is outdated. */
-  tier: 'memory' | 'kv' | 'd1' | 'd1-reload'
+  /** `d1-miss`: KV lacks a list that it could have. `d1`: the list was outdated, or is never in KV. */
+  tier: 'memory' | 'kv' | 'd1' | 'd1-miss'
   /** Seconds since the list was last known to be current. */
   ageSeconds: number
   /** Whether D1 failed, so that the list may be outdated. The check of the partner may be new all the same. */
@@ -113,7 +113,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
   async function answerFromD1(name: ListName, outdated: HeldList | undefined): Promise<ListAnswer> {
     const list = await load(name, outdated?.revision ?? 0)
-    return createAnswer({ list, tier: outdated ? 'd1-reload' : 'd1' }, 0, false)
+    return createAnswer({ list, tier: 'd1' }, 0, false, outdated ? 'stale' : 'miss')
   }
 
   /**
@@ -202,13 +202,16 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
 /**
  * @param sinceMs milliseconds since the list was last known to be current. Negative if another request, whose check this one shares,
  * arrived later or before the clock stepped back
+ * @param fwd the reason in Cache-Status for loading the list from D1
  */
-function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean): ListAnswer {
+function createAnswer({ list, tier }: Found, sinceMs: number, isOld: boolean, fwd = 'miss'): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
-  const isHit = tier === 'memory' || tier === 'kv'
-  const loaded = `kv; fwd=${tier === 'd1' ? 'miss' : 'stale'}${list.storedAtMs === undefined ? '' : '; stored'}`
-  const status = isHit ? `${tier}; hit; ttl=${ttlSeconds}` : loaded
+  const isFromD1 = tier === 'd1'
+  const isStored = list.storedAtMs !== undefined
+  const loaded = `kv; fwd=${fwd}${isStored ? '; stored' : ''}`
+  const status = isFromD1 ? loaded : `${tier}; hit; ttl=${ttlSeconds}`
   const cacheStatus = `${status}${isOld ? '; detail=storage-unavailable' : ''}`
-  return { list, tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
+  const isMiss = isFromD1 && isStored && fwd === 'miss'
+  return { list, tier: isMiss ? 'd1-miss' : tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
 }

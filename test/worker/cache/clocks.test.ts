@@ -53,7 +53,7 @@ describe('a clock', () => {
     db.isDown = true
     await expect(request(0)).rejects.toThrow(StorageError)
     db.isDown = false
-    expect(await request(second)).toMatchObject({ tier: 'd1' })
+    expect(await request(second)).toMatchObject({ tier: 'd1-miss' })
     startNewIsolate()
     db.isDown = true
     expect(await request(2 * second)).toMatchObject({ tier: 'kv', ageSeconds: 1, partner: makePartner() })

@@ -43,7 +43,7 @@ describe('after two idle minutes, a request', () => {
     db.changeCatalog('second')
     expect(await request(121 * second)).toMatchObject({
       text: 'second',
-      tier: 'd1-reload',
+      tier: 'd1',
       cacheStatus: 'kv; fwd=stale; stored',
       calls: ['check', 'list'],
     })
@@ -54,7 +54,7 @@ describe('a new isolate', () => {
   test('reads D1 twice for the first list of a country, and stores the list in KV', async () => {
     expect(await request(0)).toMatchObject({
       text: 'first',
-      tier: 'd1',
+      tier: 'd1-miss',
       cacheStatus: 'kv; fwd=miss; stored',
       calls: ['check', 'list'],
     })
@@ -125,7 +125,7 @@ describe('the first list of a country', () => {
     return { text: decodeList(list.body), tier, cacheStatus }
   }
 
-  const fromD1 = { text: 'first', tier: 'd1', cacheStatus: 'kv; fwd=miss; stored' }
+  const fromD1 = { text: 'first', tier: 'd1-miss', cacheStatus: 'kv; fwd=miss; stored' }
 
   test.each(['list', 'check'] as const)('is loaded beside the check, once KV has none: first the %s', async (first) => {
     const { check, list, openSession } = control()

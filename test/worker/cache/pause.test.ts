@@ -25,7 +25,7 @@ test('a request without a copy asks D1 although it failed a moment ago', async (
   await expect(openOf('other')).rejects.toThrow(StorageError)
   db.isDown = false
   expect(await request(second, { fundType: 'BOND' })).toMatchObject({
-    tier: 'd1',
+    tier: 'd1-miss',
     calls: ['list'],
   })
 })
@@ -35,7 +35,10 @@ test('a request with an old check asks D1 for a list without a copy', async () =
   db.isDown = true
   await request(hour)
   db.isDown = false
-  expect(await request(hour + second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['check', 'list'] })
+  expect(await request(hour + second, { fundType: 'BOND' })).toMatchObject({
+    tier: 'd1-miss',
+    calls: ['check', 'list'],
+  })
 })
 
 test('an isolate asks D1 once in ten seconds', async () => {

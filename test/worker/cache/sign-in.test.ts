@@ -58,7 +58,7 @@ describe('a sign-in', () => {
     startNewIsolate()
     db.changeCatalog('second')
     await signIn(second)
-    expect(await request(2 * second)).toMatchObject({ text: 'second', tier: 'd1-reload', calls: ['list'] })
+    expect(await request(2 * second)).toMatchObject({ text: 'second', tier: 'd1', calls: ['list'] })
   })
 
   test('keeps the newest revision when an older answer of the primary comes first', async () => {
@@ -79,7 +79,7 @@ describe('a sign-in', () => {
     releases[1]?.()
     ;(await newer).accept()
     await finishWork()
-    expect(await request(second)).toMatchObject({ text: 'second', tier: 'd1-reload' })
+    expect(await request(second)).toMatchObject({ text: 'second', tier: 'd1' })
   })
 
   test('keeps the answer of the newest change, also when an earlier one comes later', async () => {

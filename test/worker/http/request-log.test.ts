@@ -164,13 +164,13 @@ test('a line and a data point have the facts of their request', async () => {
   const [first, ...others] = [refused, loaded, remembered].map(({ headers }) => headers.get('X-Request-Id'))
   expect(readLines()).toEqual([
     { ...common, requestId: first, ...refusal },
-    { ...list, requestId: others[0], tier: 'd1-reload', ageSeconds: 0 },
+    { ...list, requestId: others[0], tier: 'd1', ageSeconds: 0 },
     { ...list, requestId: others[1], tier: 'memory', ageSeconds: 42 },
   ])
   const indexes = [shortName]
   expect(writeDataPoint.mock.calls).toEqual([
     [{ indexes, blobs: [tokenPath, '401', '', '', 'invalid_client', 'wrong_secret', version], doubles: [0, 0] }],
-    [{ indexes, blobs: [route, '200', 'KE', 'd1-reload', '', '', version], doubles: [0, 0] }],
+    [{ indexes, blobs: [route, '200', 'KE', 'd1', '', '', version], doubles: [0, 0] }],
     [{ indexes, blobs: [route, '200', 'KE', 'memory', '', '', version], doubles: [0, 42] }],
   ])
 })

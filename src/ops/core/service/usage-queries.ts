@@ -47,7 +47,7 @@ const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 const minFailures = 5
 
 const maxAgeSeconds = freshnessSeconds + 10
-/** The first list with new filters comes from D1 also while KV works. A list that is only outdated has another tier. */
+/** While KV works, only the first list of a country, or with filters that match a plan, is missing in it. */
 const maxShareFromD1 = { percent: 97, lists: 50 }
 const quietMinutes = 180
 const maxSilentMinutes = 20
@@ -80,10 +80,10 @@ export const alerts = {
   'kv-failures': {
     rule: `In an hour, over ${maxShareFromD1.percent} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxShareFromD1.lists} such lists are too few to judge.`,
     write: (dataset) =>
-      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1') GROUP BY tier`,
+      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1-miss') GROUP BY tier`,
     judge: (rows) => {
       const lists = sumCounts(rows, 'lists')
-      const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1')
+      const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1-miss')
       const fromD1 = sumCounts(rowsOfD1, 'lists')
       const message = `${fromD1} of ${lists} lists that memory did not have came from D1.`
       const isTooMany = fromD1 * 100 > maxShareFromD1.percent * lists

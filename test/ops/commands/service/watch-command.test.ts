@@ -89,11 +89,11 @@ test.each<[string, Requests[], ...string[]]>([
   ['stale-lists', [lists(9, '', 130)], 'ok '],
   ['stale-lists', [lists(4, 'kv', 131)], 'warning Lists from kv that were up to 131 s old: 4.'],
   ['stale-lists', [lists(3, 'kv', 131), lists(2, 'memory', 190)], 'problem Lists from kv', 'problem Lists from memory'],
-  ['kv-failures', [lists(50, 'd1')], 'ok 50 of 50 '],
-  ['kv-failures', [lists(97, 'd1'), lists(3, 'kv')], 'ok 97 of 100 '],
-  // After a change of the catalog, while KV works.
-  ['kv-failures', [lists(51, 'd1-reload')], 'ok 0 of 0 '],
-  ['kv-failures', [lists(100_000, 'memory'), lists(51, 'd1')], 'problem 51 of 51 '],
+  ['kv-failures', [lists(50, 'd1-miss')], 'ok 50 of 50 '],
+  ['kv-failures', [lists(97, 'd1-miss'), lists(3, 'kv')], 'ok 97 of 100 '],
+  // After a change of the catalog, or with filters that match nothing, while KV works.
+  ['kv-failures', [lists(51, 'd1')], 'ok 0 of 0 '],
+  ['kv-failures', [lists(100_000, 'memory'), lists(51, 'd1-miss')], 'problem 51 of 51 '],
   ['traffic', [served(1, 181)], 'problem No request '],
   [
     'traffic',
