@@ -108,6 +108,7 @@ const nameOf = (plan: PlainPlan) => String(plan['identifier'])
 /** Lists the names of a plan's fields. A removed field has the value undefined. */
 const listMembers = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
 
+/** Lists all claims of a plan. */
 function listClaims(plan: PlainPlan): Claim[] {
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },
@@ -150,7 +151,7 @@ export function describeMisfit(misfit: Misfit): string {
     case 'members':
       return 'its plans have other fields than the catalog'
     case 'incomplete':
-      return 'it lacks plans that were staged'
+      return 'some of its plans are missing in the database'
     case 'restored':
       return 'it was computed from a newer catalog: an older database was restored'
   }

@@ -121,6 +121,7 @@ const amounts = (description: string, example: Record<string, number>) =>
 const performance = (years: string, example: number) =>
   field(annualReturn, `Annualized return over ${years} in percent per year; null if unknown.`, example)
 
+/** The rule for an object with an ID and a name, or null. */
 const named = (description: string, id: number, name: string) =>
   z
     .strictObject(

@@ -28,6 +28,7 @@ export function selectValues<Table extends SQLiteTable>(
   return sql`(${sql.join(names, sql`, `)}) select ${sql.join(selected, sql`, `)}`
 }
 
+/** @returns the name of each column, and its value as SQL */
 function listValues(table: SQLiteTable, values: object) {
   const columns: Record<string, SQLiteColumn> = getTableColumns(table)
   return Object.entries(values).map(([key, value]: [string, unknown]) => {

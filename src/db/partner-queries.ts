@@ -58,6 +58,7 @@ export async function selectPartner(
   return found
 }
 
+/** Selects rows of partners. `secrets` are those that work at `atSeconds`, a Unix second; by default now. */
 function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
   // The HTTP API passes numbers as text, which no column turns back here.
   const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
@@ -80,6 +81,7 @@ function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?
     .where(condition)
 }
 
+/** Selects the ID of each partner's newest row. */
 function selectNewestIds(db: OperatorDatabase) {
   const { id, shortName } = changeRecord
   return db

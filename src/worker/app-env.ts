@@ -31,6 +31,7 @@ export function commonHeaders(c: RequestContext): Record<string, string> {
   }
 }
 
+/** @returns a function that logs a warning with the request's ID */
 export function createWarn(c: RequestContext): LogWarning {
   return (event) => log('warn', { ...event, requestId: c.get('requestId'), version: c.env.VERSION?.id })
 }

@@ -40,6 +40,7 @@ function openWithDeadline(d1: D1Database): Database {
   return { values, run: values }
 }
 
+/** Publishes what is due, in the order of the times. */
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const due = await selectDue(db)
   let hasRetry = false

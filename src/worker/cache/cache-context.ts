@@ -54,6 +54,7 @@ export function createOpenSession(d1: D1Database) {
   }
 }
 
+/** The queries of the cache, in one session of D1. */
 function createSession(session: D1DatabaseSession) {
   return {
     checkPartner: (clientId: string) => queryD1(selectPartnerCheck(session, clientId)),

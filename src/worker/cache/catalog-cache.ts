@@ -10,7 +10,7 @@ import { createD1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
 import { createPartnerChecks, type ClientCheck } from './partner-checks.ts'
-import { createPlanLists, nameList, type EarlyList, type ListAnswer } from './plan-lists.ts'
+import { createPlanLists, createListRequest, type EarlyList, type ListAnswer } from './plan-lists.ts'
 
 export interface CatalogRequest {
   clientId: string
@@ -81,7 +81,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     /** Reads the list at the same time, if memory has none: from KV, or from D1 if KV has none. */
     async function askD1(): Promise<CatalogEntry> {
       const asked = checks.ask(context, clientId)
-      if (likelyCountry && filter) early = lists.findEarly(nameList(context, likelyCountry, filter))
+      if (likelyCountry && filter) early = lists.findEarly(createListRequest(context, likelyCountry, filter))
       return createEntry(await asked)
     }
 
@@ -93,14 +93,14 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
 
     /** True also for a request that will be refused, and needs no list. */
     async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
-      return !partner || !filter || lists.ensureOld(nameList(context, partner.country, filter))
+      return !partner || !filter || lists.ensureOld(createListRequest(context, partner.country, filter))
     }
 
     /** Also loads the list again, if the renewed check shows that the list is outdated. */
     async function renewAfterResponse(): Promise<void> {
       try {
         await checks.renew(context, clientId)
-        if (likelyCountry && filter) await lists.reloadIfOutdated(nameList(context, likelyCountry, filter))
+        if (likelyCountry && filter) await lists.reloadIfOutdated(createListRequest(context, likelyCountry, filter))
       } catch (error) {
         context.warn({ event: 'refresh_failed', reason: describeError(error) })
       }
@@ -109,7 +109,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     /** @param failure given if the check or copy is old, because D1 failed */
     function createEntry({ partner, checkedAtMs }: ClientCheck | PartnerCopy, failure?: StorageError): CatalogEntry {
       const readList: CatalogEntry['readList'] = (country, listFilter) =>
-        lists.read(nameList(context, country, listFilter), {
+        lists.read(createListRequest(context, country, listFilter), {
           checkedAtMs,
           failure,
           early: country === likelyCountry ? early : undefined,
@@ -154,8 +154,8 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   /** Reads the partner's list from KV into memory after the response: most clients ask for it next. */
   function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
     if (!partner) return
-    const name = nameList(context, partner.country, {})
-    context.waitUntil(letResponseGo().then(() => lists.ensureOld(name)))
+    const request = createListRequest(context, partner.country, {})
+    context.waitUntil(letResponseGo().then(() => lists.ensureOld(request)))
   }
 
   return { openCatalog, decideSignIn, isHeld: lists.isHeld }

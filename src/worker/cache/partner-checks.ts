@@ -38,6 +38,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** Whether no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
+  /** @param readAtMs Unix milliseconds at which D1 was asked */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
     // Another ID: this answer is late. A later one has a newer change, or the database was restored meanwhile.
@@ -57,7 +58,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
    * Keeps an answer of D1 in memory, unless the answer is late. Forgets KV's entry, unless that is a mark and the answer may be older than
    * the marked change.
    */
-  function remember(clientId: string, check: ClientCheck): void {
+  function keepInMemory(clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
     const isSame =
@@ -68,8 +69,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     clients.set(clientId, client)
   }
 
+  /** Keeps an answer of D1 in memory, and in KV if the copy is due. */
   function keep(context: CacheContext, clientId: string, check: ClientCheck): void {
-    remember(clientId, check)
+    keepInMemory(clientId, check)
     renewPartnerCopy(context, clientId)
   }
 
@@ -78,7 +80,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
       const answer = await d1.readNearest(context, (from) => from.checkPartner(clientId), hasPartner)
       const check = createCheck(answer, context.nowMs)
-      remember(clientId, check)
+      keepInMemory(clientId, check)
       return check
     })
   }

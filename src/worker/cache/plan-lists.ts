@@ -26,16 +26,16 @@ export interface ListAnswer {
 /** A list, and the tier where it was found. */
 type Found = Pick<ListAnswer, 'list' | 'tier'>
 
-/** One list, and the request that needs it. */
-interface ListName {
+/** The need of a request for one list. */
+interface ListRequest {
   context: CacheContext
-  /** In memory and in KV. */
+  /** The key of the list in memory and in KV. */
   key: string
   country: string
   filter: PlanFilter
 }
 
-export function nameList(context: CacheContext, country: string, filter: PlanFilter): ListName {
+export function createListRequest(context: CacheContext, country: string, filter: PlanFilter): ListRequest {
   return { context, key: getPlanListKey(country, filter), country, filter }
 }
 
@@ -57,7 +57,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   const shareCopy = createSharedWork<HeldList | undefined>(clock)
 
   /** Reads KV's copy into memory. Requests that need it at the same time share the read, and so its bytes. */
-  function readCopy({ context, key }: ListName): Promise<HeldList | undefined> {
+  function readCopy({ context, key }: ListRequest): Promise<HeldList | undefined> {
     return shareCopy(key, context, async () => {
       const copy = await readListCopy(context, key)
       // Another request may have loaded a newer list meanwhile.
@@ -69,31 +69,31 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 
   /** Finds a list of any revision: in memory, or else in KV. */
-  async function find(name: ListName, early?: EarlyList): Promise<Found | undefined> {
-    const held = early ? undefined : lists.get(name.key)
-    if (isUsable(held, name.context)) return { list: held, tier: 'memory' }
-    const found = await (early ?? findCopy(name))
-    const list = lists.get(name.key) ?? found?.list
+  async function find(request: ListRequest, early?: EarlyList): Promise<Found | undefined> {
+    const held = early ? undefined : lists.get(request.key)
+    if (isUsable(held, request.context)) return { list: held, tier: 'memory' }
+    const found = await (early ?? findCopy(request))
+    const list = lists.get(request.key) ?? found?.list
     return list && { list, tier: list === found?.list ? found.tier : 'memory' }
   }
 
-  async function findCopy(name: ListName): Promise<Found | undefined> {
-    const list = await readCopy(name)
+  async function findCopy(request: ListRequest): Promise<Found | undefined> {
+    const list = await readCopy(request)
     return list && { list, tier: 'kv' }
   }
 
   /** Finds KV's copy, or else loads the list from D1. Either may turn out to be outdated when the check is known. */
-  async function findOrLoad(name: ListName): Promise<Found> {
-    return (await findCopy(name)) ?? { list: await load(name, 0), tier: 'd1' }
+  async function findOrLoad(request: ListRequest): Promise<Found> {
+    return (await findCopy(request)) ?? { list: await load(request, 0), tier: 'd1' }
   }
 
   /**
    * Answers with the list of the newest revision. While D1 fails, with an old one.
    * @throws StorageError when D1 does not answer and there is no usable copy
    */
-  async function read(name: ListName, { checkedAtMs, failure, early }: ReadOptions): Promise<ListAnswer> {
-    const { context, key } = name
-    const found = await find(name, early)
+  async function read(request: ListRequest, { checkedAtMs, failure, early }: ReadOptions): Promise<ListAnswer> {
+    const { context, key } = request
+    const found = await find(request, early)
     if (failure) {
       const old = answerOld(found, context)
       if (old) return old
@@ -106,13 +106,13 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     }
     return d1.withFallback(
       context,
-      () => answerFromD1(name, found?.list),
+      () => answerFromD1(request, found?.list),
       async () => answerOld(found, context),
     )
   }
 
-  async function answerFromD1(name: ListName, outdated: HeldList | undefined): Promise<ListAnswer> {
-    const list = await load(name, outdated?.revision ?? 0)
+  async function answerFromD1(request: ListRequest, outdated: HeldList | undefined): Promise<ListAnswer> {
+    const list = await load(request, outdated?.revision ?? 0)
     return createAnswer({ list, tier: 'd1' }, 0, false, outdated ? 'stale' : 'miss')
   }
 
@@ -121,7 +121,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
    * @param minRevision of a list that is already known. A replica with a lower one lags behind
    * @throws RateLimitError if the client loads too many filtered lists
    */
-  async function load({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
+  async function load({ context, key, country, filter }: ListRequest, minRevision: number): Promise<HeldList> {
     const isFiltered = Object.keys(filter).length > 0
     if (isFiltered) await context.countLoad()
     const knownRevision = Math.max(minRevision, d1.getNewestRevision())
@@ -150,21 +150,21 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     isHeld: (body: Uint8Array) => [...lists.values()].some((list) => list.body === body),
 
     /** Reads KV's copy into memory, unless memory has a list. @returns whether there is a list that is usable while D1 fails */
-    ensureOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),
+    ensureOld: async (request: ListRequest): Promise<boolean> => isUsable((await find(request))?.list, request.context),
 
     /** Begins to read a list from KV or D1, before its partner is known. @returns undefined if memory has a list */
-    findEarly: (name: ListName): EarlyList | undefined => {
-      if (lists.get(name.key)) return undefined
-      const early = findOrLoad(name)
+    findEarly: (request: ListRequest): EarlyList | undefined => {
+      if (lists.get(request.key)) return undefined
+      const early = findOrLoad(request)
       // No unhandled rejection: a request that is refused never waits for the list.
       early.catch(() => {})
       return early
     },
 
     /** Loads a list in memory again, if its revision is not the newest. */
-    reloadIfOutdated: async (name: ListName) => {
-      const held = lists.get(name.key)
-      if (held && !d1.isNewest(held.revision)) await load(name, held.revision)
+    reloadIfOutdated: async (request: ListRequest) => {
+      const held = lists.get(request.key)
+      if (held && !d1.isNewest(held.revision)) await load(request, held.revision)
     },
   }
 }

@@ -95,6 +95,7 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   })
 }
 
+/** Writes bytes in slices, and gives up when the reader is too slow. */
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
   const endsAtMs = Date.now() + stallMs + bytes.byteLength / minBytesPerMs
   try {

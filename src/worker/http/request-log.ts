@@ -34,6 +34,7 @@ export function createRequestLog(takeLine: TakeLine) {
   })
 }
 
+/** @returns the facts of a request for its log line and its data point */
 function describeRequest(c: Context<AppEnv>, durationMs: number) {
   // Not c.var: it builds an object of all variables at every use.
   const partner = c.get('partner')
@@ -54,6 +55,7 @@ function describeRequest(c: Context<AppEnv>, durationMs: number) {
   }
 }
 
+/** Writes the data point of a request. */
 function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnType<typeof describeRequest>): void {
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version } = facts
   // Queries address the columns by number, so a field keeps its place. The index makes sampling keep every partner visible.

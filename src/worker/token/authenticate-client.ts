@@ -54,6 +54,7 @@ export async function authenticateClient(
     return decision.kind === 'refused' ? undefined : decision
   })
 
+  /** Compares the secret with the hashes that D1 or a copy has. */
   async function decide({
     partner,
     isOld,
