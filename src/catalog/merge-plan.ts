@@ -70,7 +70,7 @@ export function mergePlan<Plan extends PlainPlan>(
   return { plan: { ...own, ...merged }, conflicts }
 }
 
-/** Removes the items that one side removed, and adds those that one side added. */
+/** Merges lists: removes each item that one side removed, and adds each item that one side added. */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
   const [before, ours, theirs] = [listItems(base), listItems(own), listItems(current)]
   const kept = theirs.filter((item) => ours.includes(item) || !before.includes(item))

@@ -27,7 +27,7 @@ const currencyCode = z
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
-/** `expected` says what breaks no rule: it completes "must be …". */
+/** `expected` completes the sentence "must be …". */
 type TextRule = readonly [isKept: (value: string) => boolean, expected: string]
 
 /** A text has a visible character, and every JSON parser keeps it unchanged. */

@@ -67,7 +67,7 @@ export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, listOf(planIds))))
 }
 
-/** The size of a list of plans. `bytes` are those of its documents, with a comma for each. */
+/** The size of a list of plans. `bytes` counts its documents, with a comma for each. */
 export interface ListSize {
   plans: number
   bytes: number

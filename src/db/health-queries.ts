@@ -1,4 +1,4 @@
-// Queries of `doctor` and `watch`, about the state of an environment.
+// Queries about the state of an environment: its migrations, and the plans on its lists.
 import { count, ne, sql } from 'drizzle-orm'
 import { listNewestVersions } from './catalog-queries.ts'
 import type { OperatorDatabase } from './operator-database.ts'

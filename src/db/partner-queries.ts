@@ -58,7 +58,7 @@ export async function selectPartner(
   return found
 }
 
-/** Selects rows of partners. `secrets` are those that work at `atSeconds`, a Unix second; by default now. */
+/** Selects rows of partners. `secrets` has the secrets that work at `atSeconds`, a Unix second. Default: now. */
 function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
   // The HTTP API passes numbers as text, which no column turns back here.
   const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
@@ -105,7 +105,7 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   })
 }
 
-/** Which changes are selected: those of one partner, and from `since` to `until`, in Unix seconds. */
+/** Selects the changes of one partner, and the changes from `since` to `until`, in Unix seconds. */
 export interface EntryFilter {
   shortName?: string | undefined
   since?: number | undefined

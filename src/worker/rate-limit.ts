@@ -57,7 +57,7 @@ async function count(limits: RateLimits, name: keyof RateLimits, key: string, wa
   if (!isAllowed) throw new RateLimitError()
 }
 
-/** The address of each request that a Worker of another Cloudflare customer sends. */
+/** The address of each request that a Worker, of any customer of Cloudflare, sends to another zone than its own. */
 const addressOfWorkers = '2a06:98c0:3600::103'
 
 /**

@@ -65,7 +65,7 @@ export async function authenticateClient(
     const hashes = listLiveHashes(partner, nowSeconds)
     let hash = hashes.find((live) => live === memory.hash)
     if (hash === undefined) {
-      // No secret is remembered, or it was replaced. Then forgets it, so that it costs derivations and counts as a stranger's.
+      // A remembered secret that D1 no longer has was replaced: from now on it costs derivations, and counts as a stranger's.
       if (!isOld) memory.forget()
       await countStranger()
       hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
