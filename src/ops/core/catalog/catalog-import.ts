@@ -33,23 +33,22 @@ export interface ImportChoice {
   isOverwriting?: boolean
 }
 
-/** More conflicts are only counted. */
+/** How many conflicts a refusal prints. It counts the others. */
 const maxConflicts = 10
 
 /**
- * Compares a file with the catalog and changes nothing. When the file says which revision it was exported at, only what
- * it changes against that revision counts, and later changes by others stay.
- * @throws UserError when the file and somebody else changed the same field, the file can't be merged, or a plan
- *   would change its ID or identifier.
+ * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog of this revision,
+ * and later changes by others stay. A file without a revision replaces its plans.
+ * @throws UserError when the file and somebody else changed the same field, the record does not know the revision, or a plan would change its
+ *   ID or identifier.
  */
 export function prepareImport(store: Store, file: CatalogFile, choice: ImportChoice = {}): Promise<CatalogImport> {
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
 }
 
 /**
- * Like `prepareImport`, for a file that only has some fields of some plans: the others stay as they are.
- * @throws UserError also for a defect of the file, when the catalog has no plan with an identifier, or a plan would become
- *   invalid.
+ * Like `prepareImport`, for a file with some fields of some plans. The other fields and plans stay as they are.
+ * @throws UserError also for a defect of the file, for an identifier that no plan has, and for a plan that would become invalid.
  */
 export async function prepareUpdate(
   store: Store,

@@ -11,7 +11,10 @@ import { suggestName } from '../../shared/suggest-name.ts'
 import { readFields, readPlanTable, type Spreadsheet } from '../file-formats/plan-table.ts'
 
 export interface FieldPatch {
-  /** By field: the new value, or the members of an object that change, such as `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */
+  /**
+   * By field: the new value, or the members of an object that change, such as
+   * `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`.
+   */
   fields: Readonly<Record<string, unknown>>
   place: Place
 }

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
+import { formatCsv, parseCsv } from '../../../../src/ops/core/file-formats/csv-file.ts'
 import { encodeCell, showCell, UnusableCell, type Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
 import { listColumns } from '../../../../src/ops/core/file-formats/plan-columns.ts'
-import { arbitraryCatalog, makePlan, mistakenTexts } from '../../../support/make-plan.ts'
+import { arbitraryCatalog, arbitrarySource, makePlan, mistakenTexts } from '../../../support/make-plan.ts'
 import { printDefects } from '../../../support/print-defects.ts'
 
 const typed = { isUntyped: false }
@@ -25,7 +26,16 @@ const parse = (...sheets: ReturnType<typeof makeSheet>[]) => parseCatalogSheets(
 const listDefects = (...sheets: ReturnType<typeof makeSheet>[]) => printDefects(() => parse(...sheets))
 const plan = makePlan()
 
-// csv-file and xlsx-file read written catalogs back.
+// xlsx-file.thorough.test.ts does the same with .xlsx.
+test('a catalog in CSV is read back unchanged, with where it comes from', () => {
+  fc.assert(
+    fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
+      const csv = formatCsv(formatCatalogSheet({ plans, ...source }, { isUntyped: true }))
+      expect(parseCatalogSheets(parseCsv(csv.replace('\ufeff', '')))).toEqual({ plans, notes: [], ...source })
+    }),
+  )
+})
+
 test('no cell of an untyped sheet is a formula, or anything else that a spreadsheet takes for a formula', () => {
   fc.assert(
     fc.property(arbitraryCatalog, (plans) => {
