@@ -3,8 +3,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 /** @returns git's `user.email`; undefined without git, or when no address is set. */
-export /** Runs git. @returns what it prints; undefined when it fails. */
-async function readGitEmail(): Promise<string | undefined> {
+export async function readGitEmail(): Promise<string | undefined> {
   return (await readGit('config', 'user.email')) || undefined
 }
 
