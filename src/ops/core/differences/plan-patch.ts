@@ -112,7 +112,15 @@ export function applyPatch(
   if (patched['isInvestable'] === known.isInvestable) patched['isInvestable'] = patched['nonInvestableNote'] === null
   if (isSameJson(known, patched)) return { plan: known }
   const { data, error } = catalogPlanSchema.safeParse(patched)
-  return data ? { plan: data } : { defects: listDefects(error, patched, place) }
+  if (data) return { plan: data }
+  const defects = listDefects(error, patched, place)
+  for (const defect of defects) {
+    const [name = ''] = defect.place.field?.split('.') ?? []
+    // An object with an ID that no plan has gets only the members of the patch.
+    const isUnknown = readObject(fields[name])['id'] !== undefined && patched[name] === fields[name]
+    if (isUnknown) defect.fix = `No plan has this ${name}.id: is it mistyped?`
+  }
+  return { defects }
 }
 
 /** @param value a new value; of an object or of amounts, the members that change. */

@@ -84,8 +84,8 @@ describe('a row that can’t be applied is named', () => {
 
   test('a category with an unknown ID needs all its members', () => {
     expect(change('bare', { 'category.id': 99, 'category.name': 'New' })).toEqual([
-      'Sheet "Plans", row 2, column category.displayName: expected text of 1 to 200 characters; found nothing.',
-      'Sheet "Plans", row 2, column category.tagLine: expected text of 1 to 300 characters; found nothing.',
+      'Sheet "Plans", row 2, column category.displayName: expected text of 1 to 200 characters; found nothing. No plan has this category.id: is it mistyped?',
+      'Sheet "Plans", row 2, column category.tagLine: expected text of 1 to 300 characters; found nothing. No plan has this category.id: is it mistyped?',
     ])
   })
 
