@@ -81,7 +81,7 @@ export const attribution = { actor: 'amina@example.com', command: 'test', note: 
 export const request: PublicationRequest = { attribution }
 
 function failOnWarning(warning: string): void {
-  if (!warning.endsWith(' Marking the cache …')) throw new Error(`unexpected warning: ${warning}`)
+  if (!warning.endsWith(' Updating the cache …')) throw new Error(`unexpected warning: ${warning}`)
 }
 
 /** Changes partners, and has nothing to be warned of. */

@@ -16,26 +16,28 @@ import type { Output, Run } from '../frame/run.ts'
 
 const form = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
 
-/** Each client secret costs a derivation for each live one. */
+/** A client secret is hashed once for each live secret, which takes time. */
 const maxLeaks = 10
 
-/** What nobody can look up. */
+/** By kind, what a line may hold that can't be compared with the live secrets and keys. */
 const uncertain: Record<string, string> = {
   'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${form}.`,
-  'possible-key': `a signing key, which can't be compared: see "A signing key leaked".`,
+  'possible-key': `a signing key, which can't be compared: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
 
-/** The secrets in the environment; undefined where it could not be read. */
+/** What leaks are compared with: the live secrets and keys of an environment. */
 interface Known {
   target: Target
   nowSeconds: number
+  /** Undefined when the database could not be read. */
   owners: Owners | undefined
+  /** Undefined when the secrets of the Worker could not be read. */
   keys: readonly Key[] | undefined
 }
 
 /**
- * @returns an answer for each secret of the text.
- * @throws UserError when there is none, and, after it printed what it knows, when something could not be read.
+ * Describes each secret, token and key in a text.
+ * @throws UserError when the text has none. When something could not be read, it prints the rest before it throws.
  */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: found, lines } = findLeaks(text)
@@ -48,6 +50,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   if (found.length === 0) return { data: [], text: '', findings: 'The text has no other secret, token or signing key.' }
   const leaks = found.slice(0, maxLeaks)
   const problems: string[] = []
+  /** Reads what leaks of these kinds are compared with. A failure is kept in `problems`. */
   const readIf = async <T>(kinds: Leak['kind'][], read: () => Promise<T>): Promise<T | undefined> => {
     if (!leaks.some(({ kind }) => kinds.includes(kind))) return undefined
     return read().catch((error: unknown) => {
@@ -66,28 +69,29 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   ])
   const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, { target, nowSeconds, owners, keys })))
   const rest = found.length - leaks.length
-  if (rest > 0) run.warn(`There are ${rest} more. Delete the lines below from the text, and run this again.`)
+  if (rest > 0) run.warn(`The text has ${rest} more. Delete from it what is listed below, and run this again.`)
   const hasToken = leaks.some(({ kind }) => kind === 'token')
   const output = {
     data: rows,
     text: rows.map(formatFields).join('\n'),
-    note: hasToken ? 'The token itself says this: its signature was not checked.' : undefined,
+    note: hasToken ? 'This is what the token says: its signature was not checked.' : undefined,
   }
   if (problems.length > 0) {
     run.print(output)
     throw new UserError([...problems, 'Not everything could be read: run this again later.'])
   }
   const where = target.remote ? `[env.${target.env}]` : 'the local state'
-  const none = `No live secret, token or key of ${where} matches: it has ended, or is of another environment.`
+  const none = `Nothing matches a live secret, token or key of ${where}: what leaked has ended, or belongs to another environment.`
   return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : none }
 }
 
+/** `Lines 1, 2 and 3 more` */
 function nameLines(numbers: number[]): string {
   const rest = numbers.length > maxLeaks ? ` and ${numbers.length - maxLeaks} more` : ''
   return `${numbers.length === 1 ? 'Line' : 'Lines'} ${numbers.slice(0, maxLeaks).join(', ')}${rest}`
 }
 
-/** @returns the fields of a leak: without `ifItLeaked` when nothing matches. */
+/** @returns the fields that are printed. Without a match, they lack `ifItLeaked`. */
 async function describeLeak(leak: Leak, known: Known): Promise<object> {
   const { line, kind } = leak
   if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
@@ -115,6 +119,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<object> {
 const notKnown = 'not known'
 const noMatch = 'no live one matches'
 
+/** Says whether a key is in use, and which command drops it. */
 function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: Known): object {
   const use = keys?.find((one) => one.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
@@ -125,10 +130,10 @@ function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, t
   return { state: `${state}${only}`, kid, ...(isInUse && { ifItLeaked }) }
 }
 
-/** Cloudflare's API waits for minutes for a database that hangs. */
+/** How long to wait for the database. Cloudflare's API waits for minutes for a database that hangs. */
 const patienceMs = 20_000
 
-/** @throws UserError when the store can't be used, or does not answer in time: somebody waits because something leaked. */
+/** @throws UserError when the database can't be read, or does not answer in time: after a leak, somebody waits. */
 async function readOwnersQuickly({ withStore, target }: Run): Promise<Owners> {
   const { promise: deadline, reject } = Promise.withResolvers<never>()
   const problem = `the database does not answer within ${patienceMs / 1000} s.`

@@ -197,7 +197,7 @@ function findUnknownColumn(title: string, place: Place): Defect | undefined {
 
 function describeIgnored(columns: readonly string[]): string[] {
   const names = nameSome(columns.map(abbreviate))
-  return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
+  return columns.length === 0 ? [] : [`Columns that are ignored, because no field of a plan has their name: ${names}.`]
 }
 
 /** Notes values that were read although nobody sees them, such as rows that a filter hides. */

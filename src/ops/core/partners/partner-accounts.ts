@@ -89,7 +89,7 @@ export async function createPartner(
   } catch (error) {
     if (!isCausedBy(error, 'change_record.partner')) throw error
     const list = describeCommand(store.target, 'partner', 'list')
-    throw new UserError([`The short name ${shortName} is taken. Choose another.`, `To see all: ${list}`])
+    throw new UserError([`The short name ${shortName} is taken. Choose another.`, `To see all partners: ${list}`])
   }
   return { shortName, country, clientId, clientSecret }
 }

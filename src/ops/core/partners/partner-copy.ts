@@ -90,7 +90,7 @@ export async function changeAndMark<Made extends Entries>(
       const recorded = { partner: before.partner, entries: made.entries }
       const isCopyWrong = made.entries.length !== before.entries.length
       // The secret is not printed yet. An operator who stops the command here has to run it again.
-      if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Marking the cache …`)
+      if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Updating the cache …`)
       // Also after an early mark: an isolate may have replaced the early mark by a copy from before the change.
       if (isCopyWrong || !(await hasNewestCopy(store, recorded))) await markRecorded(store, warn, recorded, kind)
       return { before: before.partner, made }

@@ -190,7 +190,7 @@ describe('partner identify', () => {
     const others = Array.from({ length: 11 }, () => generateClientSecret())
     expect(await read([...others.slice(1), ...secrets])).toEqual({
       code: 3,
-      stderr: expect.stringMatching(/^There are 2 more\. .*\nNo live secret/),
+      stderr: expect.stringMatching(/^The text has 2 more\. .*\nNothing matches a live secret/),
       answers: Array.from({ length: 10 }, (_, index) => String(index + 1)),
     })
     const { stdout } = await identify([others[0], ...secrets].join('\n'))
@@ -217,7 +217,7 @@ describe('partner identify', () => {
     }
     const drop = (one: string) => `npm run -s ops -- keys drop ${one} --leaked`
     const inUse = { line: 1, kind: 'signing-key', state: 'in use: it verifies', kid, ifItLeaked: drop(kid) }
-    const hint = `Line 3 may hold a signing key, which can't be compared: see "A signing key leaked".`
+    const hint = `Line 3 may hold a signing key, which can't be compared: see "A signing key leaked" in src/worker/ONCALL.md.`
     expect(await run(text)).toEqual({
       code: 0,
       answers: [

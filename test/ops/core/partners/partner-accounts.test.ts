@@ -148,7 +148,7 @@ describe('a lockdown', () => {
         warn: (text) => void said.push(text),
       },
     )
-    await vi.waitFor(() => expect(events).toEqual(['acme has a new secret. Marking the cache …']))
+    await vi.waitFor(() => expect(events).toEqual(['acme has a new secret. Updating the cache …']))
     expect(await Promise.race([replaced, Promise.resolve('no secret')])).toBe('no secret')
     resolve()
     const { made, tokensValidFrom } = await replaced
