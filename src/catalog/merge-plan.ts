@@ -50,15 +50,16 @@ export function mergePlan<Plan extends PlainPlan>(
   const merged: Record<string, unknown> = {}
   const fields = Object.keys({ ...own, ...current })
   for (const field of fields) {
-    const { isSet, compute, partner } = mergeRules[field] ?? {}
+    const { isSet, compute, dateField } = mergeRules[field] ?? {}
     const [before, ours, theirs] = [base?.[field], own[field], current[field]]
     if (isSet) {
       merged[field] = mergeItems(before, ours, theirs)
       continue
     }
+    // One side changed only the return, the other one only its date.
     const isSplit =
-      partner !== undefined &&
-      ((isOnlyOwn(field) && isOnlyTheirs(partner)) || (isOnlyTheirs(field) && isOnlyOwn(partner)))
+      dateField !== undefined &&
+      ((isOnlyOwn(field) && isOnlyTheirs(dateField)) || (isOnlyTheirs(field) && isOnlyOwn(dateField)))
     merged[field] = isOwnNew(field) || isSplit ? ours : theirs
     const isTwofold = isOwnNew(field) && isTheirsNew(field) && !isSameJson(ours, theirs)
     if ((isSplit || isTwofold) && !compute) conflicts.push({ identifier, field, own: ours, current: theirs })

@@ -6,11 +6,11 @@ export interface MergeRule {
   isSet?: true
   /** Computes the value from the merged fields. */
   compute?: (fields: Readonly<Record<string, unknown>>) => unknown
-  /** The name of another field: a new value of one conflicts with somebody else's new value of the other. A return and its date belong together. */
-  partner?: string
+  /** For a return: the field with its date. A new return conflicts with a new date by somebody else, because both belong to one month. */
+  dateField?: string
 }
 
-const ofMonth: MergeRule = { partner: 'performanceDate' }
+const ofMonth: MergeRule = { dateField: 'performanceDate' }
 
 export const mergeRules: Readonly<Record<string, MergeRule>> = {
   viewableIn: { isSet: true },

@@ -6,7 +6,7 @@ import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 /** It also runs SQL, as a `Database`. The HTTP API takes no null and no boolean as a parameter. */
 export type OperatorDatabase = SqliteRemoteDatabase & { hear?: Database['hear'] }
 
-/** @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
+/** Makes the database of the command line. @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
 export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
 ): OperatorDatabase {

@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 /** The rows of a page, for rows with a plan: it has about 2 kB, and at most about 30 kB. */
 const pageRows = 150
 
-/** Tells how many rows were read. @param what such as `plans`. */
+/** @param what the rows are, such as `plans`. @returns a function that reports how many rows were read */
 export function tellRows({ hear }: Pick<Database, 'hear'>, what: string) {
   return (rows: number) => hear?.(`Reading ${what}: ${rows.toLocaleString('en')}`)
 }

@@ -46,6 +46,7 @@ export interface ClientFacts {
 }
 
 /**
+ * Creates the cache of an isolate.
  * @param bounds limits of memory: the bytes of all lists, and the number of partners
  * @param clock the time in Unix milliseconds. It advances while a request waits, unlike `context.nowMs`
  */

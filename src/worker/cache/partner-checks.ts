@@ -173,10 +173,10 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     keep,
 
     /**
-     * Finds what decides while D1 fails: memory's check or KV's copy, the newer of the two. Neither counts if it is from before the end of
-     * access that KV's mark names. A check over two minutes old counts only while KV has an entry: requests of other clients confirm the
-     * check without end, and a command can end access only by the entry. A younger check needs no entry: for a minute, a location may
-     * not see an entry that was just written.
+     * Finds what decides while D1 fails: memory's check or KV's copy, whichever is newer. If KV has a mark, neither counts from before the
+     * time in the mark. A check over two minutes old counts only while KV has an entry. For only by the entry can a command end access, and
+     * requests of other clients may confirm the check for days. A younger check needs no entry, because for a minute, a location may not see an
+     * entry that was just written.
      * @returns undefined also if the partner was suspended: the suspension may have ended since, and a partner's program stops at a 401
      */
     readOld: async (context: CacheContext, clientId: string) => {

@@ -174,7 +174,7 @@ function measureBytes(key: string, { body }: HeldList): number {
   return body.byteLength + 2 * key.length + 512
 }
 
-/** @returns undefined if the list is missing, or too old to be used while D1 fails */
+/** Answers with an old list. @returns undefined if the list is missing, or too old to be used while D1 fails */
 function answerOld(found: Found | undefined, context: CacheContext): ListAnswer | undefined {
   if (!isUsable(found?.list, context)) return undefined
   return createAnswer(found, context.nowMs - found.list.currentAtMs, true)

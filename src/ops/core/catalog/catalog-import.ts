@@ -126,7 +126,7 @@ async function prepareMerge(
 
 function makeConflictError(conflicts: readonly FieldConflict[], later: readonly LaterChange[]): UserError {
   const others = conflicts.length - maxConflicts
-  const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.partner !== undefined)
+  const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(others > 0 ? [`${others} more conflicts like these.`] : []),

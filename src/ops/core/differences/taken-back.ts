@@ -51,5 +51,5 @@ function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChang
 function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
   if (!earlier.before && change.after) return true
   const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
-  return isLater && mergeRules[path]?.partner === 'performanceDate'
+  return isLater && mergeRules[path]?.dateField !== undefined
 }

@@ -49,7 +49,7 @@ export function createConflictFinder(conflicts: readonly FieldConflict[]) {
     if (before === null || after === null || fields.includes(undefined)) return [undefined]
     const [old, next]: Readonly<Record<string, unknown>>[] = [before, after]
     // A return and its date count as one field: a new date conflicts with a new return.
-    const all = new Set(fields.flatMap((field = '') => [field, mergeRules[field]?.partner ?? field]))
+    const all = new Set(fields.flatMap((field = '') => [field, mergeRules[field]?.dateField ?? field]))
     return [...all].filter((field) => !isSameJson(old?.[field], next?.[field]))
   }
 }
