@@ -1,16 +1,11 @@
 import { env } from 'cloudflare:workers'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { answersByRoute } from '../../src/api/routes.ts'
 import { createApp } from '../../src/worker/app.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
 import { createIsolate } from '../../src/worker/isolate.ts'
 import { basic, expectRefusal, requestToken, send, sendTo, tokenPath } from './support/requests.ts'
 import { seedPartner } from './support/seed.ts'
-
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-})
 
 test.each([
   '/',

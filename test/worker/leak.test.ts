@@ -1,6 +1,6 @@
 // What the Worker answers after the commands for a leak.
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Credentials } from '../../src/ops/core/partners/partner-accounts.ts'
 import { d1Down } from '../support/unreliable-stores.ts'
 import { breakD1 } from './support/broken-bindings.ts'
@@ -11,14 +11,10 @@ import { emptyDatabase } from '../ops/support/test-database.ts'
 import { openBindingStore, withoutDatabase } from '../ops/support/binding-store.ts'
 
 beforeEach(async () => {
+  warnings.splice(0)
   await emptyDatabase(env)
   for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
   startNewIsolate()
-})
-afterEach(() => {
-  warnings.splice(0)
-  vi.restoreAllMocks()
-  vi.useRealTimers()
 })
 
 const warnings: string[] = []

@@ -1,7 +1,7 @@
 // What the Cron Trigger does. D1's clock decides what is due, so publications here are due in 1970.
 import { createScheduledController } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
@@ -25,7 +25,6 @@ beforeEach(async () => {
   startNewIsolate()
   await emptyDatabase(env)
 })
-afterEach(() => vi.restoreAllMocks())
 
 async function runSchedule(bindings: Env = env): Promise<void> {
   await worker.scheduled(createScheduledController({ cron: '* * * * *' }), bindings)

@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { issueAccessToken } from '../../../src/crypto/access-token.ts'
 import type { SigningKey } from '../../../src/crypto/signing-keys.ts'
 import { createVerifiedTokens } from '../../../src/worker/access/verified-tokens.ts'
@@ -7,10 +7,6 @@ import { makeSigningKey } from '../../support/signing-key.ts'
 const nowSeconds = 1_800_000_000
 const issue = (key: SigningKey, tokenId = 'id') =>
   issueAccessToken({ sub: 'client', partner: 'acme', iat: nowSeconds, exp: nowSeconds + 60 }, key, tokenId)
-
-afterEach(() => {
-  vi.restoreAllMocks()
-})
 
 test('verifies the signature of a token once, and its times at every use', async () => {
   const verifyToken = createVerifiedTokens({ maxTokens: 10 })

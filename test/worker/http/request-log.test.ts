@@ -1,6 +1,6 @@
 // Lines and data points of real requests, beyond the lines per second that lists from memory have.
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLineBudget, maxLinesPerSecond as limit } from '../../../src/worker/http/line-budget.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -31,10 +31,6 @@ beforeEach(async () => {
   lines = []
   const keepLine = (line: unknown) => void lines.push(String(line))
   for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(keepLine)
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
 })
 
 const listPlans = (request: Partial<Parameters<typeof requestPlans>[0]> = {}) =>

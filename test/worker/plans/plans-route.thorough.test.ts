@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { ApiError } from '../../../src/worker/http/api-error.ts'
@@ -22,10 +22,6 @@ beforeEach(async () => {
   partner = await seedPartner('KE')
   token = await fetchToken(partner)
   await emptyCatalog()
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
 })
 
 async function emptyCatalog() {

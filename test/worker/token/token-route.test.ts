@@ -1,5 +1,5 @@
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
 import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
@@ -16,10 +16,6 @@ let partner: TestPartner
 
 beforeEach(async () => {
   partner = await seedPartner()
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
 })
 
 const signIn = ({ clientId, clientSecret } = partner, bindings?: Env) =>
