@@ -9,9 +9,9 @@ import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { Copied } from './copy-renewal.ts'
 
-/** Whether a key is within KV's limit of 512 bytes. Keys are escaped, so a character is a byte. */
+/** Whether a key is within KV's limit of 512 bytes. A stranger's client ID may have any characters. */
 export function isKvKey(key: string): boolean {
-  return key.length <= 512
+  return new TextEncoder().encode(key).byteLength <= 512
 }
 
 /** A plan list in memory. `storedAtMs` is about its copy in KV. */

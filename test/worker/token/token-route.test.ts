@@ -451,3 +451,12 @@ test('other methods get a 405', async () => {
     if (method !== 'HEAD') await expectRefusal(response, 405, 'method_not_allowed')
   }
 })
+
+test('while D1 fails, a stranger’s client ID that is too long for KV is not logged as a failure of KV', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+  breakD1(d1Down)
+  const credentials = btoa(String.fromCharCode(...new TextEncoder().encode(`${'長'.repeat(170)}:x`)))
+  await expectRefusal(await requestToken(`Basic ${credentials}`), 503, 'unavailable')
+  expect(warn.mock.calls.map(([line]) => JSON.parse(String(line)).event)).toEqual([])
+})
