@@ -47,5 +47,5 @@ export function checkAttribution({ actor, command, note }: Partial<Attribution> 
   }
   throwProblems([findLineProblem('actor', actor, maxActor), note ? findLineProblem('note', note, maxNote) : undefined])
   const cut = command.length > maxCommand ? `${command.slice(0, maxCommand - 1)}…` : command
-  return { actor, command: cut, note: note ?? null }
+  return { actor, command: cut, note: note || null }
 }

@@ -17,3 +17,7 @@ test('a note may say how secrets begin, and has none', () => {
   checkNoSecrets(['Secrets begin with pcs_A now.', secret.slice(0, 30)])
   expect(() => checkNoSecrets([secret.replace('_', String.raw`\_`)])).toThrow('The record would keep a client secret')
 })
+
+test('an empty note is none: the log shows the command', () => {
+  expect(checkAttribution({ actor: 'amina', command: 'plan open cash', note: '' }).note).toBeNull()
+})
