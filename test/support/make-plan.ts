@@ -44,7 +44,7 @@ export const spoiledTexts = [
   "'Twas 1 plan",
   'two\nlines',
   'tab\tand "quotes"; semicolons, commas',
-  '  spaces  ',
+  'two  spaces',
   '😀 emoji',
   'Été',
 ]
