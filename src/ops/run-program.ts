@@ -29,7 +29,7 @@ export async function runProgram(): Promise<void> {
       if (writeError && context.effect.outcome === 'changed') {
         const lines = ['The change was made; its output could not be written.', context.effect.ifOutputFails ?? '']
         stderr.write(`${lines.join('\n').trim()}\n`)
-      } else if (isFailed) stderr.write(`The output is not complete (${writeError?.code}).\n`)
+      } else if (isFailed) stderr.write(`The output is incomplete (${writeError?.code}).\n`)
       process.exit(isFailed && code === 0 ? 2 : code)
     })
   })

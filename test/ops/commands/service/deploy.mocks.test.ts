@@ -83,7 +83,7 @@ test.each<[string, () => unknown, string?]>([
 
 test.each<[string, () => unknown]>([
   ['The smoke test failed, and version new is live.', () => end('failed')],
-  ['Version new is live, and not tested:', () => end('unreachable')],
+  ['Version new is live, but not tested:', () => end('unreachable')],
   ['wrangler deploy failed:', () => vi.mocked(deployWithWrangler).mockResolvedValue(undefined)],
 ])('a deploy that did not succeed says how to go back: %s', async (message, change) => {
   const { code, stderr } = await deploy(change)
@@ -108,7 +108,7 @@ test('a checkout that is older than the database is deployed only when somebody 
 
 test('after the first deploy, there is no way back', async () => {
   const { stdout } = await deploy(() => vi.mocked(findLiveVersion).mockResolvedValue(undefined))
-  expect(stdout).toMatch(/^It is the first version, so there is none to go back to\.$/m)
+  expect(stdout).toMatch(/^This is the first version, so there is none to go back to\.$/m)
 })
 
 test.each([
