@@ -172,7 +172,9 @@ export function applyPatches(
     if (plan === undefined) {
       const expected = 'the identifier of a plan in the catalog'
       const place: Place = { ...patch.place, field: 'identifier' }
-      const fix = suggestName(identifier, [...plansByIdentifier.keys()]) ?? 'To add a plan, use catalog import.'
+      const fix =
+        suggestName(identifier, [...plansByIdentifier.keys()]) ??
+        'Delete a row that is no plan. To add a plan, use catalog import.'
       defects.push({ place, expected, found: describeValue(identifier), fix })
       continue
     }
