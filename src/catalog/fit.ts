@@ -47,7 +47,7 @@ export type Misfit =
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
-/** Compares the plans of a change one by one, because memory may not hold all. Add all plans before you ask for a result. */
+/** Compares a change with the catalog. Takes the plans one by one, because memory may not hold all. Add all before you ask for a result. */
 export function createFit<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []

@@ -42,7 +42,7 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }
 
-/** Selects a text that is another one after each change, but not after a change of contacts. */
+/** Selects a text that differs after each change of the database, except of contacts. */
 export async function selectFingerprint(db: Database): Promise<string> {
   return JSON.stringify(
     await db.values(sql`

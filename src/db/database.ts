@@ -31,13 +31,13 @@ export function openDatabase(d1: QueriedD1): Database {
   }
 }
 
-/** Runs a query. @param values of its placeholders. @throws StorageError when D1 fails */
+/** Runs a query. @param values of its placeholders, by name. @throws StorageError when D1 fails */
 export async function readRows<Row extends unknown[]>(
   d1: QueriedD1,
   query: Query,
   values: Record<string, unknown> = {},
 ): Promise<Row[]> {
-  // Not in the `try`: an error here is a bug.
+  // Outside the `try`: an error here is a bug, and no failure of D1.
   const statement = d1.prepare(query.sql).bind(...fillPlaceholders(query.params, values))
   try {
     return await statement.raw<Row>()

@@ -27,7 +27,7 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
 }
 
 /**
- * After the response, renews a copy that KV lacks or that is no longer recent. So an outage finds a recent copy.
+ * After the response, renews a copy that KV lacks or that is no longer recent, so that an outage finds a recent copy.
  * @param held the thing in memory whose copy it is
  * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
  * one write per second per key. It returns the time of KV's copy in Unix milliseconds, undefined if KV has none that is recent

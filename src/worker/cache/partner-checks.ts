@@ -38,7 +38,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** Whether no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
-  /** @param readAtMs Unix milliseconds at which D1 was asked */
+  /** Makes a check from D1's answer. @param readAtMs Unix milliseconds at which D1 was asked */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
     // Another ID: this answer is late. A later one has a newer change, or the database was restored meanwhile.

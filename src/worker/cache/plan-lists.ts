@@ -169,7 +169,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 }
 
-/** The bytes of an entry: a character has two, and 512 is about the rest without the body. */
+/** The bytes of an entry in memory: of its body, two for each character of its key, and about 512 for the rest. */
 function measureBytes(key: string, { body }: HeldList): number {
   return body.byteLength + 2 * key.length + 512
 }
