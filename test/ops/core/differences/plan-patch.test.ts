@@ -67,11 +67,7 @@ describe('a row changes only the fields that it has', () => {
 describe('a row that can’t be applied is named', () => {
   const text = 'expected text of 1 to 200 characters'
   test.each<[string, Record<string, Cell>, string]>([
-    [
-      'none',
-      { name: 'x' },
-      'identifier: expected the identifier of a plan in the catalog; found "none". To add a plan,',
-    ],
+    ['none', { name: 'x' }, 'identifier: expected the identifier of a plan in the catalog; found "none".'],
     [
       'gold',
       { isInvestable: true },
