@@ -47,10 +47,6 @@ test.each([
   expect(findSecrets(text)).toEqual([])
 })
 
-test('a secret is found in Base64 behind its name', () => {
-  expect(findSecrets(`AUTH=${btoa(`x:${clientSecret}`)}`)).toEqual([{ kind: 'secret', line: 1, text: clientSecret }])
-})
-
 /** In Base64 lines, as `openssl base64` (64) and `base64` (76) make them. */
 const wrap = (text: string, width: number, lineBreak = '\n') =>
   btoa(text).replaceAll(new RegExp(`.{${width}}`, 'g'), (line) => `${line}${lineBreak}`)
@@ -60,6 +56,9 @@ const withMark = (mark: string) => clientSecret.replace('_', mark)
 const utf16 = (text: string) => text.replaceAll(/./gs, (one) => `${one}\0`)
 
 test.each([
+  `AUTH=${btoa(`x:${clientSecret}`)}`,
+  ...['', '\n', '\n\n'].map((end) => `auth=${btoa(`${'A'.repeat(16)}:${clientSecret}${end}`)}`),
+  `auth=${btoa(`${'A'.repeat(16)}:${clientSecret}\n`).replaceAll('=', '')}`,
   wrap(environment, 64),
   wrap(environment, 76, '\r\n'),
   `data:\n    ${wrap(environment, 64, '\n    ')}`,

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectPartnerEntries } from '../../../../src/db/partner-queries.ts'
-import { findPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import { acme, createChanges } from '../../support/partner-changes.ts'
 import {
@@ -105,31 +104,6 @@ describe('a change is made once', () => {
     await make(interceptChanges(loseAnswer))
     expect(await listKinds()).toEqual([kind, 'create'])
   })
-
-  test('all of many changes at the same time are made', async () => {
-    await Promise.all(['aa', 'bb', 'cc', 'dd', 'ee'].map((shortName) => create({ shortName })))
-    expect(await listKinds()).toHaveLength(5)
-  })
-})
-
-test('findPartner returns the partner as it was at the end of a second', async () => {
-  const at = async (seconds: number) => {
-    const { country, suspendedAt } = await findPartner(store, 'acme', seconds)
-    return `${country} ${suspendedAt === null ? 'active' : 'suspended'}`
-  }
-  await create()
-  await set({ country: 'UG' })
-  await change('suspend')
-  await create({ shortName: 'boda' })
-  await change('resume')
-  await env.DB.prepare(
-    'update change_record set changed_at = 100 * min(4, (select count(*) from change_record as made where made.id <= change_record.id))',
-  ).run()
-  const expected = { 100: 'KE active', 199: 'KE active', 200: 'UG active', 300: 'UG suspended', 399: 'UG suspended' }
-  for (const [seconds, state] of Object.entries(expected)) expect(await at(Number(seconds))).toBe(state)
-  // The last of two states of one second.
-  expect([await at(400), await at(1e9)]).toEqual(['UG active', 'UG active'])
-  await expect(at(99)).rejects.toThrow(/^There was no partner "acme" at 1970-01-01 03:01 in /)
 })
 
 test('a change is refused when somebody else changes the partner at the same time', async () => {
