@@ -45,7 +45,7 @@ test('a change of secrets that Cloudflare refuses says so, and that the record h
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr: expect.stringMatching(
-      /^The secrets of the Worker could not be changed: .*too many secrets.*\. Check that the token has .*\nThe record shows the change all the same\. .*\n$/,
+      /^The secrets of the Worker could not be changed: .*too many secrets.*\. Check that the token has .*\nThe record has the change, .*\n.* keys list .*\n$/,
     ),
   })
 })
@@ -59,11 +59,11 @@ test('a leaked key is dropped while D1 fails, also when the answer of Cloudflare
   expect(await listKeys()).not.toContainEqual(expect.stringMatching(`^${Number.parseInt(first)} `))
   cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
   expect(await drop()).toEqual(
-    refused(expect.stringMatching(/^\[staging\] The key \d+ is not in use\.\nCloudflare answered 500: D1 is down\. /)),
+    refused(expect.stringMatching(/^\[staging\] The key \d+ is not in use\.\nCloudflare answered 500: D1 is down\.\n/)),
   )
   cloudflare().failure = undefined
   expect((await drop()).code).toBe(0)
-  const { stdout } = await remote('keys', 'log', '--json')
+  const { stdout } = await remote('log', '--keys', '--json')
   const [entry] = JSON.parse(stdout) as object[]
-  expect(entry).toMatchObject({ change: 'keys-drop', kid: String(Number.parseInt(first)) })
+  expect(entry).toMatchObject({ action: 'keys-drop', kid: String(Number.parseInt(first)) })
 })
