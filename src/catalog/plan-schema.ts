@@ -139,7 +139,7 @@ export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
 const identifierRule =
   '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
 
-/** Not only digits, so that a command can tell an identifier from the ID of a plan. */
+/** Has more than digits, so that a command can tell an identifier from the ID of a plan. */
 const identifier = z
   .string(identifierRule)
   .max(100, { error: identifierRule, abort: true })

@@ -1,6 +1,6 @@
 // Everything that one isolate remembers between requests, with its bounds. Nothing else in src/worker holds state.
 import { createConfigReader } from '../api/config.ts'
-import { createVerifiedTokens } from './access/verified-tokens.ts'
+import { createVerifyToken } from './access/verified-tokens.ts'
 import { createCatalogCache } from './cache/catalog-cache.ts'
 import { createRespondConditionally } from './http/conditional-response.ts'
 import { createLineBudget } from './http/line-budget.ts'
@@ -21,7 +21,7 @@ export function createIsolate({ maxStreamedBytes, ...cacheBounds } = bounds) {
   const cache = createCatalogCache(cacheBounds)
   return {
     readConfig: createConfigReader(),
-    verifyToken: createVerifiedTokens({ maxTokens: 1000 }),
+    verifyToken: createVerifyToken({ maxTokens: 1000 }),
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
     ...cache,
     respondConditionally: createRespondConditionally(maxStreamedBytes, cache.isHeld),

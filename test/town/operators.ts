@@ -8,7 +8,7 @@ import { createOperatorDatabase } from '../../src/db/operator-database.ts'
 import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
-import { checkDroppable, dropKey, rotateKeys, recordMissing } from '../../src/ops/core/keys/key-ring.ts'
+import { checkDroppable, dropKey, rotateKeys, recordIfMissing } from '../../src/ops/core/keys/key-ring.ts'
 import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
 import { changePartner, replaceSecrets, type PartnerRequest } from '../../src/ops/core/partners/account-changes.ts'
 import { createPartner } from '../../src/ops/core/partners/partner-accounts.ts'
@@ -305,7 +305,7 @@ export function createOperators(world: World) {
         await checkDroppable(secrets, store, kid)
         return dropKey(secrets, store, by, kid)
       }
-      if (!(await isInUse(secrets, store, kid))) return recordMissing(store, by, 'keys-drop', kid)
+      if (!(await isInUse(secrets, store, kid))) return recordIfMissing(store, by, 'keys-drop', kid)
       return recordReplacedKey(store, by, { kid, next: await replaceLeakedKey(secrets, store, kid) })
     })
   }

@@ -228,7 +228,7 @@ async function readAttribution(
   // The record keeps one line.
   const command = putOnOneLine(quoteWords(argv.map(hide)))
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
-  // Also the words that are hidden: a contact is in the database, if not in the record.
+  // Checks the hidden words, too: the record lacks a contact, but the database stores it.
   checkNoSecrets([...argv, actor ?? ''])
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })

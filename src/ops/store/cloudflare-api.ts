@@ -79,7 +79,7 @@ function openApi(account: string, token: string) {
   return {
     /** @returns Cloudflare's time in Unix milliseconds, rounded up by at most a second. */
     askServerTimeMs: async (): Promise<number> => {
-      // Every answer has the time, also a refusal. The header has whole seconds.
+      // Any request will do: even a refusal has the header `Date`, in whole seconds.
       const answer = await retry(() => reach(`${account}/workers/subdomain`, { headers }))
       return Date.parse(answer.headers.get('Date') ?? '') + 1000
     },

@@ -31,14 +31,14 @@ export async function retry<T>(
       return await call()
     } catch (error) {
       const failure = findFailure(error)
-      // Also a refusal leaves it unknown whether an earlier attempt had its effect.
+      // Even after a refusal, an earlier attempt may have had its effect.
       const lastError = unknowns > 0 && error instanceof CloudflareError ? error.asUnknown() : error
       if (failure?.kind !== 'busy' && failure?.kind !== 'unknown') throw lastError
       if (failure.kind === 'unknown' && ++unknowns === maxAttempts) throw lastError
       const { retryAfterSeconds } = failure
       // Random, so that two programs whose calls met don't repeat them at the same time.
       const backoffMs = Math.min(maxDelayMs, 100 * 2 ** attempts++) * (0.5 + random() / 2)
-      // At least the backoff, also if the store asks to wait 0 s.
+      // Waits for the backoff even if the store asks to wait 0 s.
       const delayMs = Math.max(backoffMs, (retryAfterSeconds ?? 0) * 1000)
       if (retryAfterSeconds === undefined) busyMs += delayMs
       else askedMs += delayMs

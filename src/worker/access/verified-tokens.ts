@@ -6,7 +6,7 @@ import type { SigningKey } from '../../crypto/signing-keys.ts'
 
 export type VerifyToken = (token: string, keys: readonly SigningKey[], nowSeconds: number) => Promise<VerifiedToken>
 
-export function createVerifiedTokens({ maxTokens }: { maxTokens: number }): VerifyToken {
+export function createVerifyToken({ maxTokens }: { maxTokens: number }): VerifyToken {
   /** The claims of tokens, by the set of keys that verified the tokens: a new set of keys verifies each token again. */
   const claimsByKeys = new WeakMap<readonly SigningKey[], ReturnType<typeof createBoundedMap<AccessTokenClaims>>>()
 

@@ -79,14 +79,14 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     // Old, or none.
     return d1.withFallback(context, askD1, useOld)
 
-    /** Reads the list at the same time, if memory has none: from KV, or from D1 if KV has none. */
+    /** While D1 is asked about the client, loads the list that memory lacks: from KV, or from D1 if KV lacks it, too. */
     async function askD1(): Promise<CatalogEntry> {
       const asked = checks.ask(context, clientId)
       if (likelyCountry && filter) early = lists.findEarly(createListRequest(context, likelyCountry, filter))
       return createEntry(await asked)
     }
 
-    /** In a pause, an old check without a list is not enough: D1 may answer again, and have the list. */
+    /** While D1 is not asked, uses an old check only with an old list. Without the list, D1 is asked: it may answer again. */
     async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
       const old = await checks.readOld(context, clientId)
       return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined

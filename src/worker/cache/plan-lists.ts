@@ -161,7 +161,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       return early
     },
 
-    /** Loads a list in memory again, if its revision is not the newest. */
+    /** Replaces a list that memory has, if its revision is not the newest. */
     reloadIfOutdated: async (request: ListRequest) => {
       const held = lists.get(request.key)
       if (held && !d1.isNewest(held.revision)) await load(request, held.revision)

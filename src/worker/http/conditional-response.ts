@@ -21,7 +21,7 @@ export type RespondConditionally = ReturnType<typeof createRespondConditionally>
  * @param isCached whether the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
-  /** By ETag: the large bodies, with the client of each reader. The references are weak, because a cancelled request never says so. */
+  /** By ETag: the large bodies, with the client of each reader. The references are weak, because nothing reports a cancelled request. */
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
   /** @returns undefined if the bodies of the client's other readers, or of all readers, leave no room. A body alone always has room */

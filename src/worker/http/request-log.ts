@@ -9,7 +9,7 @@ import { isApiPath } from './not-found.ts'
 
 /** A slower list from memory has its log line: a check of a D1 that is far away takes about 200 ms. */
 const slowMs = 500
-/** The characters of a reason in a data point, whose texts share 16 KB. A reason can be a long stack. */
+/** Limits a reason, which can be a long stack, in characters. All texts of a data point share 16 KB. */
 const maxReasonLength = 512
 
 /** Gives the request its ID and its time. When the answer is known, writes the data point and the log line. */

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { issueAccessToken } from '../../../src/crypto/access-token.ts'
 import type { SigningKey } from '../../../src/crypto/signing-keys.ts'
-import { createVerifiedTokens } from '../../../src/worker/access/verified-tokens.ts'
+import { createVerifyToken } from '../../../src/worker/access/verified-tokens.ts'
 import { makeSigningKey } from '../../support/signing-key.ts'
 
 const nowSeconds = 1_800_000_000
@@ -9,7 +9,7 @@ const issue = (key: SigningKey, tokenId = 'id') =>
   issueAccessToken({ sub: 'client', partner: 'acme', iat: nowSeconds, exp: nowSeconds + 60 }, key, tokenId)
 
 test('verifies the signature of a token once, and its times at every use', async () => {
-  const verifyToken = createVerifiedTokens({ maxTokens: 10 })
+  const verifyToken = createVerifyToken({ maxTokens: 10 })
   const keys = [await makeSigningKey()] as const
   const token = await issue(keys[0])
   const verify = vi.spyOn(crypto.subtle, 'verify')
@@ -21,7 +21,7 @@ test('verifies the signature of a token once, and its times at every use', async
 })
 
 test('verifies a token again under a new set of keys', async () => {
-  const verifyToken = createVerifiedTokens({ maxTokens: 10 })
+  const verifyToken = createVerifyToken({ maxTokens: 10 })
   const keys = [await makeSigningKey()] as const
   const token = await issue(keys[0])
   await verifyToken(token, keys, nowSeconds)
@@ -29,7 +29,7 @@ test('verifies a token again under a new set of keys', async () => {
 })
 
 test('remembers only valid tokens, and at most maxTokens of them', async () => {
-  const verifyToken = createVerifiedTokens({ maxTokens: 10 })
+  const verifyToken = createVerifyToken({ maxTokens: 10 })
   const keys = [await makeSigningKey()] as const
   const forged = `${(await issue(keys[0])).slice(0, -20)}AAAAAAAAAAAAAAAAAAAA`
   const first = await issue(keys[0], 'first')

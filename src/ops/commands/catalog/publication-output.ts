@@ -71,7 +71,7 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
 
 const marks = { added: '+', changed: '~', removed: '-' }
 
-/** @returns a line for the plans of each name: `~ gold, cash: performance1, such as 12 → 13`. The text is of the first plan. */
+/** Writes one line for all plans with the same `name` of a change, with the `text` of the first: `~ gold, cash: performance1, such as 12 → 13` */
 function groupPlans(parts: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
   const groups = Map.groupBy(parts, ({ plan, name }) => `${marks[plan.kind]} ${name}`)
   return [...groups.values()].flatMap((group) => {

@@ -66,12 +66,12 @@ export function createRun(
           Object.assign(context.effect, store.changes)
         }
       }),
-    report: (...lines) => isJson || stdout.writePieces(toLines(lines)),
+    report: (...lines) => isJson || stdout.writePieces(joinAndPaint(lines)),
     reportAsked: (...lines) => {
-      if (!isJson) stdout.writePieces(toLines(lines))
-      else if (isAsking(target)) stderr.writePieces(toLines(lines))
+      if (!isJson) stdout.writePieces(joinAndPaint(lines))
+      else if (isAsking(target)) stderr.writePieces(joinAndPaint(lines))
     },
-    warn: (...lines) => stderr.writePieces(toLines(lines)),
+    warn: (...lines) => stderr.writePieces(joinAndPaint(lines)),
     print: ({ data, text, note, ifOutputFails }) => {
       context.effect.ifOutputFails = ifOutputFails
       if (isJson) return void stdout.write(`${JSON.stringify(data)}\n`)
@@ -87,7 +87,7 @@ export function createRun(
   }
 }
 
-function toLines(lines: readonly string[]): Piece[] {
+function joinAndPaint(lines: readonly string[]): Piece[] {
   return paintLines(lines.map((line) => `${line}\n`).join(''))
 }
 

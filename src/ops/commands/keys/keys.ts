@@ -7,7 +7,7 @@ import {
   dropKey,
   listKeys,
   makeUnknownKeyError,
-  recordMissing,
+  recordIfMissing,
   rotateKeys,
 } from '../../core/keys/key-ring.ts'
 import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
@@ -67,7 +67,7 @@ export const keys = {
     async run({ kid }, { store, attribution, ...run }) {
       const { live } = await (await run.openSecrets(run.target)).list()
       if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
-      const isRecorded = await recordMissing(store, attribution, 'keys-rotate', kid)
+      const isRecorded = await recordIfMissing(store, attribution, 'keys-rotate', kid)
       const done = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
       return describeAfterChange(store, run, done)
     },
@@ -89,7 +89,7 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   }
   run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of ${kid} will be recorded.`)
-  const isRecorded = await recordMissing(store, attribution, 'keys-drop', kid)
+  const isRecorded = await recordIfMissing(store, attribution, 'keys-drop', kid)
   const done = isRecorded
     ? `Recorded the drop of ${kid}.`
     : `The record already has the drop of ${kid}; nothing changed.`

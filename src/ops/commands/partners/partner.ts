@@ -148,7 +148,8 @@ export const partner = {
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
       const { before, made } = replaced
-      if (before.suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
+      if (before.suspendedAt !== null)
+        run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
       const letter = formatRotationLetter(made, { ...replaced, isLost: replaceNewest })
       run.print(describeSecret(made, letter, run.target, replaced.earlierExpiresAt))
     },

@@ -24,7 +24,7 @@ function isObjectField(field: string): boolean {
 /**
  * Finds the paths whose values differ.
  * @param from null for a plan that does not exist yet, which has no path. @param to null for a plan that is removed.
- * - A field with one value has one path. It always exists, and its value may be null: `performance1`, `nonInvestableNote`.
+ * - A field with one value has one path, even if the value is null: `performance1`, `nonInvestableNote`.
  * - An object with fixed members has a path for each: `category.id`, `category.name`. An object that is null has none.
  * - Amounts have a path for each currency, `minTopUpAmounts.KES`; empty amounts have none.
  * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.

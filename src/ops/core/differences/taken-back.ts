@@ -10,7 +10,7 @@ const recentSeconds = 30 * 86_400
 
 /**
  * Compares a change with the publications of the last 30 days.
- * @returns a warning that names the publications of which the change brings back the earlier values; nothing when there are none.
+ * @returns a warning that names the publications whose values the change takes back; nothing when there are none.
  */
 export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)
@@ -27,7 +27,7 @@ export async function findTakenBack(db: OperatorDatabase, changes: readonly Plan
   const named = log.filter((entry) => lost.has(entry))
   const authors = new Set(named.map(({ by }) => by))
   const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
-  const which = `This takes back values of recent publications (${nameSome([...authors])}): ${nameSome([...plans])}.`
+  const which = `The change takes back values of recent publications (${nameSome([...authors])}) in ${nameSome([...plans])}.`
   return lost.size === 0 ? [] : [which]
 }
 

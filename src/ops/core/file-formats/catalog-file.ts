@@ -111,7 +111,7 @@ export function listDefects(
   return issues.flatMap((issue): Defect[] => {
     // For an invalid key, zod's path ends with the key.
     const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path
-    // Without the positions in a list, which is one value: it has one cell.
+    // A list is one field, in one cell: its positions are not a part of the name.
     const field = path.filter((part) => typeof part === 'string').join('.')
     const there: Place = field === '' ? place : { ...place, field }
     if (issue.code === 'unrecognized_keys') {
@@ -120,8 +120,8 @@ export function listDefects(
       return issue.keys.map((key) => makeUnknownName(there, 'field', key, candidates))
     }
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
-    const way = found instanceof UnusableCell ? found.way : { fix: explainValue(there, found) }
-    return [{ place: there, expected: issue.message, found: describeValue(found), ...way }]
+    const advice = found instanceof UnusableCell ? found.advice : { fix: explainValue(there, found) }
+    return [{ place: there, expected: issue.message, found: describeValue(found), ...advice }]
   })
 }
 
@@ -135,8 +135,8 @@ function explainValue({ kind, field = '' }: Place, found: unknown): string | und
   if ((columnKind !== 'number' && columnKind !== 'amount') || typeof found !== 'string') return undefined
   if (!/\p{N}/u.test(found)) {
     const isNullable = kind === 'row' && Reflect.get(catalogPlanSchema.shape, field) instanceof z.ZodNullable
-    const way = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
-    return isNullable ? way : undefined
+    const fix = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
+    return isNullable ? fix : undefined
   }
   if (kind === 'command') return 'Write numbers such as 12.4, -0.5 and 1000.'
   return kind === 'row' ? 'Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.' : undefined

@@ -6,11 +6,11 @@ import type { ColumnKind } from './plan-columns.ts'
 export class UnusableCell {
   readonly description: string
   /** `fix`: a sentence that says what to do. `isOfColumn`: whether the whole column has the same defect. */
-  readonly way: { fix?: string; isOfColumn?: boolean }
+  readonly advice: { fix?: string; isOfColumn?: boolean }
 
-  constructor(description: string, way: UnusableCell['way'] = {}) {
+  constructor(description: string, advice: UnusableCell['advice'] = {}) {
     this.description = description
-    this.way = way
+    this.advice = advice
   }
 }
 
@@ -52,7 +52,7 @@ export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat)
   if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
   const text = typeof value === 'string' ? value : ''
   if (kind === 'date') return format.isUntyped ? text : new Date(`${text}T00:00:00Z`)
-  // A cell of text in .xlsx needs it only where reading would take an apostrophe away, or take the text for no value.
+  // In .xlsx, a text needs an apostrophe only if `decodeCell` would remove its own, or read the text as no value.
   return needsApostrophe(text) && (format.isUntyped || /^'|^null$/.test(text)) ? `'${text}` : text
 }
 
@@ -93,7 +93,7 @@ function decodeText(cell: Cell): unknown {
   if (typeof cell === 'number') return String(cell)
   if (typeof cell !== 'string') return cell
   const text = cell.replaceAll('\r\n', '\n')
-  // In .xlsx, too: the file may have been CSV before.
+  // Removes the apostrophe in .xlsx, too: the file may have been CSV before.
   return text.startsWith("'") && needsApostrophe(text) ? text.slice(1) : text
 }
 

@@ -71,7 +71,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
     const rotate = describeCommand(target, 'keys', 'rotate')
     throw new UserError([`The key ${kid} is the newest.`, `Rotate first: ${rotate}`, leaked])
   }
-  // While D1 fails, the Worker needs KV's copies of partners, and the key to open those that it sealed. KV keeps a copy for so long.
+  // While D1 fails, the Worker needs KV's copies of partners, and the keys that sealed them. KV keeps a copy for `staleIfErrorHours`.
   const untilSeconds = Number(successor) + staleIfErrorHours * 3600
   if (nowSeconds >= untilSeconds) return
   const until = formatIsoTime(untilSeconds)
@@ -113,17 +113,17 @@ export function recordKey(store: Store, attribution: Attribution, kind: KeyChang
 }
 
 /**
- * Records a change of a key that was made while the database failed, unless the record has it.
+ * Records a change of a key that was made while the database failed, unless the record has the change.
  * @returns whether the record lacked the change.
  */
-export async function recordMissing(
+export async function recordIfMissing(
   store: Store,
   attribution: Attribution,
   kind: KeyChangeKind,
   kid: string,
 ): Promise<boolean> {
   const last = (await selectKeyEntries(store.db)).find((entry) => entry.kid === kid)
-  // A dropped key that is in use again is not a new key.
+  // A key that the record knows is not new, even if it is in use again after its drop.
   if (last !== undefined && (last.kind === kind || kind === 'keys-rotate')) return false
   await recordKey(store, attribution, kind, kid)
   return true

@@ -1,4 +1,4 @@
-// Drops a signing key that leaked, also while D1 fails: so the key is dropped first, and then recorded.
+// Drops a signing key that leaked, even while D1 fails: the record gets its entries after the drop.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { findCause } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
@@ -33,7 +33,7 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
     throw new UserError([
       error.message,
       `It is not known whether the key ${kid} is dropped, and nothing was recorded.`,
-      `Run again what drops it, or records the drop: ${describeCommand(store.target, 'keys', 'drop', kid, '--leaked')}`,
+      `To drop the key, or to record the drop, run again: ${describeCommand(store.target, 'keys', 'drop', kid, '--leaked')}`,
     ])
   })
   return next

@@ -195,7 +195,7 @@ function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange
   if (kind === 'rotate' && olderExpiresAt !== null) {
     return [
       `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
-      `If the newer one is lost, replace it: ${rotate('--replace-newest')}`,
+      `If the newer secret is lost, replace it: ${rotate('--replace-newest')}`,
       `To end both now: ${rotate('--grace', '0')}`,
     ]
   }

@@ -20,7 +20,7 @@ export type { Partner }
 
 export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'> & { contact?: string | undefined }
 
-/** With which a new partner gets tokens. The secret can't be read again: only its hash is stored. */
+/** Lets a new partner get tokens. The secret can't be read again: only its hash is stored. */
 export interface Credentials {
   clientId: string
   clientSecret: string

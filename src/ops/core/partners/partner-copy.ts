@@ -47,7 +47,7 @@ const markAfterMs = 5000
 
 /** The changes that end secrets or tokens at once, beside a suspension, which can be lifted. */
 const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
-/** The changes that make a secret. If the command is repeated, it makes another secret, and this one ends. */
+/** The changes that make a secret. If the command is repeated, it makes another secret, and the first one ends. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
 /** Whether a change ends access at once. A move, or a rotation with a grace period, does not. */
@@ -91,7 +91,7 @@ export async function changeAndMark<Made extends Entries>(
       const isCopyWrong = made.entries.length !== before.entries.length
       // The secret is not printed yet. An operator who stops the command here has to run it again.
       if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Updating the cache …`)
-      // Also after an early mark: an isolate may have replaced the early mark by a copy from before the change.
+      // An early mark is not enough: an isolate may have replaced it by a copy from before the change.
       if (isCopyWrong || !(await hasNewestCopy(store, recorded))) await markRecorded(store, warn, recorded, kind)
       return { before: before.partner, made }
     }

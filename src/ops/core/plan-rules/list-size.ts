@@ -41,7 +41,7 @@ function addToLists(lists: ListSizes, plans: readonly CatalogPlan[]): ListSizes 
   const encoder = new TextEncoder()
   const sizes = new Map(lists)
   for (const { viewableIn, ...plan } of plans) {
-    // With the comma after the plan.
+    // Plus the comma after the plan.
     const planBytes = encoder.encode(JSON.stringify(plan)).byteLength + 1
     for (const country of viewableIn) {
       const { plans: count, bytes } = sizes.get(country) ?? { plans: 0, bytes: 0 }

@@ -33,7 +33,7 @@ export interface PendingScope {
   first?: readonly PlanChange[]
 }
 
-/** Reads pending publications for `foresee`. @param rows in any order. */
+/** Reads pending publications, and the plans with which `foresee` compares them. @param rows in any order. */
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],

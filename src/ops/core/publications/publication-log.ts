@@ -36,7 +36,7 @@ export type ForecastRow = PublicationRow & {
   conflictsWith: readonly number[]
 }
 
-/** A publication with what it changes in the plan that the filter names; without a plan, nothing. */
+/** A publication. `changes` has what the publication changes in the plan of the filter. It is empty if the filter names no plan. */
 export type LogEntry = ForecastRow & { changes: PlanChange[] }
 
 /**
@@ -80,9 +80,9 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
 }
 
 /**
- * Foresees the plans that scheduled publications will have changed at a time.
- * @param untilSeconds that time, in Unix seconds.
- * @param plan as it is now: only its future is needed. By default, that of all plans.
+ * Foresees plans after the scheduled publications that are due until a time.
+ * @param untilSeconds the time, in Unix seconds.
+ * @param plan a plan as it is now, if the caller needs no other. Without it, foresees all plans that the publications change.
  */
 export async function foreseePlans(
   { db }: Store,

@@ -77,7 +77,7 @@ export async function runSmokeTest(
     const url = new URL(path, origin)
     const problem = await call(url.href, { method: url.pathname === auth ? 'POST' : 'GET', headers })
       .then(verify)
-      .catch((error: unknown) => (error instanceof Error ? describe(error) : String(error)))
+      .catch((error: unknown) => (error instanceof Error ? describeError(error) : String(error)))
     const line = `${name} (${Math.round(performance.now() - startMs)} ms)${problem ? `: ${problem}` : ''}`
     if (problem === undefined) passed++
     else failures.push(line)
@@ -172,7 +172,7 @@ function expectEqual(name: string, found: unknown, expected: unknown): void {
 }
 
 /** The message of an error, with its cause and a hint if the network may be the reason. */
-function describe(error: Error): string {
+function describeError(error: Error): string {
   const reason = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
   const hint = findNetworkHint(error)
   return hint === '' ? reason : `${reason}.${hint}`

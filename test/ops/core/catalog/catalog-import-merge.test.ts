@@ -103,7 +103,7 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   await importPlans([makePlan({ id: 3, identifier: 'new' })])
   const [added, figures, closed] = (await listPublications(store, {})).map(({ id, actor }) => `${id} by ${actor}`)
   const takesBack = (who: (string | undefined)[], plans: string) => [
-    `This takes back values of recent publications (${who.join(', ')}): ${plans}. To keep these values, export the catalog now, and edit the new file.`,
+    `The change takes back values of recent publications (${who.join(', ')}) in ${plans}. To keep these values, export the catalog now, and edit the new file.`,
   ]
   const pruned = await prepareImport(store, old, { ...choice, isPruning: true })
   expect(pruned.warnings).toEqual(takesBack([added, figures, closed], 'new, cash, gold'))
@@ -128,7 +128,7 @@ test('an old file takes back changes of many publications ago; the authors of th
   for (let days = 1; days <= 31; days++) await setFields(store, 'gold', [`lockInPeriod=${days}`], request)
   const [latest] = await listPublications(store, {})
   const { warnings } = await prepareImport(store, { plans })
-  expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}, ${fix?.id} by ${fix?.actor}): gold, cash.`)
+  expect(warnings.join()).toContain(`(${latest?.id} by ${latest?.actor}, ${fix?.id} by ${fix?.actor}) in gold, cash.`)
 })
 
 test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
