@@ -50,7 +50,7 @@ const repetition = { target: changeRecord.requestId }
 const now = sql`unixepoch()`
 const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
 
-/** Inserts a partner. Fails on a unique index if its short name or client ID is taken. @returns undefined if this request did it before. */
+/** Inserts a partner. Fails on a unique index if its short name or client ID is taken. @returns undefined if this request has inserted the partner before. */
 export function insertNewPartner(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -99,7 +99,7 @@ export async function insertPartnerChange(
   return made
 }
 
-/** @returns the row that a request inserted, if any. So a command finds out whether a change was made, although the answer was lost. */
+/** @returns the row that a request inserted, if any. Shows a command whose answer was lost whether its change was made. */
 export async function findChange(db: OperatorDatabase, requestId: string): Promise<MadeChange | undefined> {
   const [made] = await db.select(madeFields).from(changeRecord).where(eq(changeRecord.requestId, requestId))
   return made
@@ -131,8 +131,8 @@ function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Ali
 }
 
 /**
- * The time from which tokens are valid, when all tokens so far are ended. The `iat` of a token is a second of D1's clock or an earlier such
- * time, so this one is later than both. Until D1's clock has reached it, a new token takes it as its `iat` (src/worker/token/token-route.ts).
+ * The time from which tokens are valid, when all tokens so far are ended. The `iat` of a token is a second of D1's clock or an earlier value
+ * of this time, so the new time is later than both. Until D1's clock has reached it, new tokens have it as their `iat` (src/worker/token/token-route.ts).
  */
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 

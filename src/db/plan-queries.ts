@@ -48,7 +48,7 @@ export const own = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/** Selects the row of the version that was the newest of a plan at a revision. The plan is that of `own`. */
+/** Selects the row of the version that was the newest at a revision, of the plan of `own`. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}

@@ -128,7 +128,7 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
 
 /**
  * Marks versions that will never be the newest of their plan: older ones, and those of publications that ended, or that were published with
- * another base. The mark only saves reading, so this may run late, or twice.
+ * another base. The mark only saves reading: the statement may run late, or twice.
  */
 export async function markSupersededVersions(db: Database): Promise<void> {
   const made = alias(publications, 'made')

@@ -162,8 +162,8 @@ const selectClaims = (document: SQLWrapper) => sql`(
 
 /**
  * Writes the condition for `readCompared` that selects plans of publications.
- * @param scope `contested`: the plans that can keep a publication from being published. Others changed them since, another of these
- * publications changes them, too, or they have a new claim. `none`: only `planIds`.
+ * @param scope `contested`: the plans that can keep a publication from being published. Others changed the plan since, two of the
+ * publications change it, or it has a new claim. `none`: only `planIds`.
  * @param planIds also selects these plans.
  */
 export function isInScope(

@@ -65,11 +65,11 @@ export async function changePartner(
     kind: request.kind,
     change: (found) => makeRequestedChange(store, found, request, attribution),
   })
-  // After the mark, because the database may fail.
+  // Stores the contact after the mark, because the database may fail.
   if (request.kind === 'set' && request.contact !== undefined) {
     await storeContact(store, before.shortName, request.contact)
   }
-  // Contacts of ended partners, and old hashes. If this fails, the schedule deletes them.
+  // Deletes contacts of ended partners, and old hashes. If this fails, the schedule deletes them.
   await deleteLeftovers(store.db).catch(() => {})
   return before
 }
@@ -108,7 +108,7 @@ export async function replaceSecrets(
   }
 }
 
-/** Inserts the row of a change. @returns the entries of the partner after it; those before it, if nothing changed that KV's copy has. */
+/** Inserts the row of a change. @returns the partner's entries after the change, or before it if KV's copy stays right. */
 async function makeRequestedChange(
   store: Store,
   found: RecordedPartner,
@@ -131,7 +131,7 @@ async function makeRequestedChange(
   return 'country' in row && row.country === country ? found : made
 }
 
-/** Makes a secret, and inserts the row of the change. @returns the entries after it, and the credentials. */
+/** Makes a secret, and inserts the row of the change. @returns the entries after the change, and the credentials. */
 async function makeSecretChange(
   store: Store,
   found: RecordedPartner,

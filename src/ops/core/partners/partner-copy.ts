@@ -32,7 +32,7 @@ export interface MarkedChange<Made extends Entries> {
   kind: PartnerEntry['kind']
   /**
    * Makes the change in the database.
-   * @returns the entries after it, and what else it made. The same entries: KV's copy is still right.
+   * @returns the entries after the change, and what else it made. If the entries are the same, KV's copy is still right.
    */
   change: (found: RecordedPartner) => Promise<Made>
 }
@@ -56,8 +56,8 @@ function endsAccess(kind: string): boolean {
 }
 
 /**
- * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before. If there was nothing to change, it
- * marks the partner all the same, unless KV has a newer copy: an earlier run of the command may have stopped before the mark. When the
+ * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before. If nothing changed, still marks the
+ * partner, unless KV has a newer copy: an earlier run of the command may have stopped before the mark. When the
  * database fails, or does not answer for five seconds, a change that ends access writes the mark without the database.
  * @param warn receives a warning when the mark can't be written: the change is made in any case.
  * @returns the partner before the change, and what `change` returned.
@@ -129,8 +129,8 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
 }
 
 /**
- * Writes the mark of a change. Another command may have changed the partner at the same time, and this mark may have replaced the later
- * one: so it reads the record once more, and if there is a newer change, writes its mark as well.
+ * Writes the mark of a change. The mark may have replaced the mark of a later change, by another command. To repair that, reads the record
+ * once more, and if it has a newer change, writes the mark of that change.
  */
 async function markRecorded(
   store: Store,

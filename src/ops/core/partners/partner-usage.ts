@@ -14,8 +14,7 @@ export interface Usage {
 }
 
 /**
- * Counts the requests of a partner by kind and answer, the latest first. A refused token request does not count: nobody knows whose it
- * is.
+ * Counts the requests of a partner by kind and answer, the latest first. Does not count refused token requests: their sender is unknown.
  * @param name the short name or the client ID.
  * @throws UserError when there is no such partner.
  */

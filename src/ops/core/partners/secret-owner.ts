@@ -1,5 +1,5 @@
 // Finds the partners whose secrets and tokens leaked, and whether the service still accepts them. The database stores only a salted hash
-// of each client secret, so a secret is compared with the hashes of all. A token names its partner.
+// of each client secret, so a secret is compared with the hashes of all partners. A token names its partner.
 import { readPbkdf2Iterations } from '../../../api/config.ts'
 import { decodeBase64Url } from '../../../crypto/base64.ts'
 import { findMatchingHash } from '../../../crypto/client-secret.ts'
@@ -33,7 +33,7 @@ const order: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-n
 export interface Leaks {
   /** The worst kind first. */
   leaks: Leak[]
-  /** The numbers of the lines that may have a secret, which can't be compared with those of the service: see `SecretKind`. */
+  /** The numbers of the lines with a possible secret that can't be compared with the secrets of the service: see `SecretKind`. */
   lines: Record<'cut-secret' | 'possible-key', number[]>
 }
 

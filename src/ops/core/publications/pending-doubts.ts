@@ -12,7 +12,7 @@ import { foresee, readPending } from './forecast.ts'
 
 /**
  * Finds the pending publications that a change would conflict with, or that will replace its values.
- * @param ownId the ID of the change, if it is a pending publication itself, or of the publication that it makes again.
+ * @param ownId the ID of the publication with this change, if it is pending, or of the publication that the change makes again.
  * @returns a sentence for each.
  */
 export async function findPendingDoubts(
@@ -29,7 +29,7 @@ export async function findPendingDoubts(
     if (next.misfit === undefined) {
       return describeEffect(row, { changes, others: pending.changesById.get(row.id) ?? [], merged: next.changes })
     }
-    // The log shows a publication that conflicts already.
+    // A conflict that the publication has without this change is in the log already.
     const conflictsAlready = without.byId.get(row.id)?.misfit !== undefined
     return conflictsAlready ? [] : describeConflict(row, next.misfit, changes)
   })
@@ -61,8 +61,8 @@ interface Effect {
 }
 
 /**
- * Says which values a pending publication will later give to the fields of `changes`: a sentence, or none. Also if the values are the
- * same.
+ * Says which values a pending publication will later give to the fields of `changes`, even if they are the same values.
+ * @returns a sentence, or none.
  */
 function describeEffect(row: PublicationRow, { changes, others, merged }: Effect): string[] {
   const ownById = new Map(changes.map((own) => [own.planId, own]))
@@ -83,7 +83,7 @@ function describeEffect(row: PublicationRow, { changes, others, merged }: Effect
     : [`Publication ${row.id} by ${row.actor} will ${nameSome(effects)}, ${describeDue(row)}.`]
 }
 
-/** Lists the fields that a change of a plan sets: `category` also for `category.name`. */
+/** Lists the fields that a change of a plan sets. For a member such as `category.name`, lists `category`. */
 function listFields({ before, after }: PlanChange): Set<string> {
   return new Set([...comparePlans(before, after).keys()].map((path) => path.replace(/\..*/, '')))
 }

@@ -28,11 +28,11 @@ export interface PreparedChange extends CatalogChange {
   notes?: readonly string[]
   /** Doubts about the whole change, such as that it takes back the work of others. */
   warnings?: readonly string[]
-  /** The ID of the publication that it takes back. */
+  /** The ID of the publication that the change takes back. */
   undoneId?: number | null | undefined
-  /** The ID of the publication that it makes again. */
+  /** The ID of the publication that the change makes again. */
   redoneId?: number | undefined
-  /** When to publish it, in Unix seconds; now by default. */
+  /** When to publish the change, in Unix seconds. Default: now. */
   dueAt?: number | undefined
   /** Whether the operator typed the fields that change, as for `plan set`. A file may change fields by mistake. */
   isNamed?: boolean | undefined
@@ -57,7 +57,7 @@ export async function propose(store: Store, prepared: PreparedChange): Promise<P
 }
 
 interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'isNamed'> {
-  /** Of the publication, if it is pending, or of the publication that it makes again. Undefined for a new one. */
+  /** The ID of a pending publication, or of the publication that is made again. Undefined for any other change. */
   id: number | undefined
   /** Unix seconds; null to publish it now. */
   dueAt: number | null

@@ -65,7 +65,7 @@ export async function prepareUndo(
 /**
  * Computes the publication that makes the unpublished publication `id` again, without publishing it. Its values overwrite later changes
  * by others, unless `exceptChanged` leaves the plans with such changes as they are.
- * @param at Unix seconds: the time of the new publication. By default the time of the old one, if that is still to come.
+ * @param at Unix seconds: the time of the new publication. Default: the time of the old publication, if it is in the future.
  * @throws UserError when publication `id` was published, or nothing of it is left to publish.
  */
 export async function prepareRedo(
@@ -85,7 +85,7 @@ export async function prepareRedo(
       conflicts.length === 0
         ? `The catalog has all values of publication ${id} already.`
         : `Others changed ${names}, and nothing else of publication ${id} is left.`
-    throw new UserError(isCancelled ? why : [why, `To close its case: ${cancel}`])
+    throw new UserError(isCancelled ? why : [why, `To cancel the publication: ${cancel}`])
   }
   return {
     ...prepared,

@@ -36,8 +36,8 @@ export type PublishResult =
   | { kind: 'outdated'; change: CatalogChange }
 
 /**
- * Writes a proposal into the database as a new publication, and publishes it now. With a time it is scheduled instead, and where approval
- * is required it waits for that.
+ * Writes a proposal into the database as a new publication. Then publishes the publication, or schedules it if the proposal has a time, or
+ * lets it wait for approval if the environment requires approval.
  * @param proposal a change that fits the catalog at its `baseRevision`.
  * @throws UserError when others changed the same fields meanwhile, or ended the publication.
  */
@@ -57,13 +57,13 @@ export async function publishProposal(
     const decision = { publicationId: id, actor: attribution.actor, note: null }
     if (await publishOrRelease(store, decision, state, compared)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
-      // The schedule or another operator may have ended it already.
+      // The schedule or another operator may have ended the publication already.
       return { kind: 'made', publication: checkNotEnded(store, await findPublication(store, id)) }
     }
     const next = await compareStaged(store.db, id)
     if (next.kind === 'unavailable') throw makeAbandonedError()
     if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
-    // A publication for later is merged at its time. The author of one for now has not confirmed the merged change, and is shown it.
+    // The author has to confirm the merged change before it is published now. A publication for later is merged at its time.
     if (next.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length > 0) throw makeConflictError(describeMisfit({ kind: 'changed_fields', conflicts }))
@@ -75,7 +75,7 @@ export async function publishProposal(
 }
 
 /**
- * Publishes a staged publication, or makes it `waiting` or `scheduled`. Nobody else does: other commands don't see staged publications.
+ * Publishes a staged publication, or makes it `waiting` or `scheduled`. Other commands don't see staged publications.
  * @returns false when others published since `compared`.
  */
 function publishOrRelease(
