@@ -11,7 +11,8 @@ export const rateLimitDeadlineMs = 1000
 /**
  * Settles like `work`, or rejects after `ms` milliseconds. The work itself goes on, because a call of a binding can't be cancelled.
  * @param name of the thing that is waited for, the subject of the error's message
- */ export function withDeadline<T>(
+ */
+export function withDeadline<T>(
   work: Promise<T>,
   ms: number,
   name: string,

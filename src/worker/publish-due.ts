@@ -29,7 +29,7 @@ export async function publishDue(
     result = 'failed'
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
-  // The slash sets it apart from the short name of a partner.
+  // No short name of a partner has a slash.
   countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
 }
 
@@ -45,7 +45,7 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
   const due = await selectDue(db)
   let hasRetry = false
   for (const id of due) {
-    // After a publication that will be tried again, no later one ends as conflicted: it may fit when the earlier one is published.
+    // While a publication will be tried again, no later publication ends as conflicted: it may fit once the earlier publication is published.
     const willRetry = await publishOrEnd(db, id, !hasRetry, version)
     hasRetry ||= willRetry
   }
@@ -56,12 +56,8 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
  * Publishes a publication, or ends it with a conflict.
  * @param mayEnd whether a conflict ends it now.
  * @returns whether the next run tries it again.
- */ async function publishOrEnd(
-  db: Database,
-  id: number,
-  mayEnd: boolean,
-  version: string | undefined,
-): Promise<boolean> {
+ */
+async function publishOrEnd(db: Database, id: number, mayEnd: boolean, version: string | undefined): Promise<boolean> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
     const outcome = await publishPending(db, decision, 'due', (compared) => publish(db, decision, 'due', compared))

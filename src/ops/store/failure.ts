@@ -15,7 +15,7 @@ export interface StoreFailure {
   retryAfterSeconds?: number | undefined
 }
 
-/** Cloudflare refused a call, failed, or can't be reached. The message quotes Cloudflare's, and of SQL the database's. */
+/** Cloudflare refused a call, failed, or can't be reached. The message quotes Cloudflare, or for SQL the database. */
 export class CloudflareError extends Error implements StoreFailure {
   override readonly name = 'CloudflareError'
   readonly kind: FailureKind = 'refused'

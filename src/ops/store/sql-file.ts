@@ -67,7 +67,7 @@ export async function openTemporaryDatabase(
 }
 
 /**
- * Throws an error of SQLite as a UserError that begins with `complaint`, also one for a number that JavaScript can't hold. Any other
+ * Throws an error of SQLite, or for a number that JavaScript can't hold, as a UserError that begins with `complaint`. Throws any other
  * error as it is.
  */
 export function refuseSql(complaint: string, error: unknown): never {

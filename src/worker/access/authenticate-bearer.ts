@@ -28,7 +28,7 @@ export function requirePartner(partner: PartnerAccess | undefined, { partner: sh
   return partner
 }
 
-/** @throws ApiError with a 401 if the partner is suspended, or if an operator ended all tokens of the time when this one was issued */
+/** @throws ApiError with a 401 if the partner is suspended, or if an operator ended all tokens after this token was issued */
 export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, { iat }: AccessTokenClaims): void {
   if (isSuspended) throw createChallenge('invalid_token', 'suspended_partner')
   if (iat < (tokensValidFrom ?? 0)) throw createChallenge('invalid_token', 'ended_token')

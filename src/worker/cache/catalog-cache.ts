@@ -92,7 +92,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
     }
 
-    /** True also for a request that will be refused, and needs no list. */
+    /** True for a request that will be refused, too: it needs no list. */
     async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
       return !partner || !filter || lists.ensureOld(createListRequest(context, partner.country, filter))
     }

@@ -14,7 +14,7 @@ export function letResponseGo(): Promise<void> {
 export interface Copied {
   /** Unix milliseconds: the time of the copy that this isolate last read from KV or wrote. 0 for no copy, undefined if KV must not have one. */
   storedAtMs: number | undefined
-  /** Unix milliseconds at which the renewal began that is going on. */
+  /** Unix milliseconds at which the current renewal began. */
   renewingSinceMs?: number | undefined
 }
 
@@ -28,7 +28,7 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
 
 /**
  * After the response, renews a copy that KV lacks or that is no longer recent, so that an outage finds a recent copy.
- * @param held the thing in memory whose copy it is
+ * @param held what memory has of the list or partner
  * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
  * one write per second per key. It returns the time of KV's copy in Unix milliseconds, undefined if KV has none that is recent
  */

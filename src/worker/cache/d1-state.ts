@@ -59,10 +59,10 @@ export function createD1State(clock: () => number) {
     return true
   }
 
-  /** Confirms the checks of the newest change. If the ID is another one, no earlier check is confirmed any more. */
+  /** Confirms the checks of the newest change. If the ID is new, no earlier check is confirmed any more. */
   function noteChange(id: number, askedAtMs: number): void {
     if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
-    // A late answer must not make the time earlier, unless that is ahead of the clock, which stepped back.
+    // A late answer must not make the time earlier, unless the time is ahead of the clock, which stepped back.
     else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
       newestChange.confirmedAtMs = askedAtMs
     }
@@ -70,7 +70,7 @@ export function createD1State(clock: () => number) {
 
   /**
    * Asks the primary, which never lags behind. If its number is lower than the isolate's, the database was restored, and the lower
-   * number counts. But if another answer changed the isolate's number meanwhile, a lower one is only late, and does not count.
+   * number counts. But if another answer changed the isolate's number meanwhile, a lower number is only late, and does not count.
    */
   async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]

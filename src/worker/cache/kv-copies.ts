@@ -60,16 +60,16 @@ export interface PartnerCopy {
 
 /** KV's entry for a partner: a copy, or the mark that a command puts in its place (PartnerMark). */
 export interface StoredPartner {
-  /** While D1 fails, a command ends access by the entry, so it can't do that where there is none. */
+  /** While D1 fails, a command can end access only if KV has an entry. */
   hasEntry: boolean
   copy: PartnerCopy | undefined
-  /** Unix milliseconds: the mark says that access ended then. 0 for no mark, or if access never ended. */
+  /** Unix milliseconds at which access ended, according to the mark. 0 for no mark, or if access never ended. */
   endedAtMs: number
 }
 
 /**
- * A copy needs a right seal, which also proves its shape: the version in the key changes with the format. A mark needs none, because
- * it gives no access.
+ * A copy needs a right seal, which also proves its shape: the version in the key changes with the format. A mark needs no seal,
+ * because it gives no access.
  * @returns null when KV fails
  */
 export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {

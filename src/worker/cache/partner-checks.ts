@@ -18,7 +18,7 @@ export interface ClientCheck {
   change: NewestChange
   /** Unix milliseconds at which D1 was asked for the partner's row. */
   readAtMs: number
-  /** Unix milliseconds at which D1 last confirmed it. */
+  /** Unix milliseconds at which D1 last confirmed the check. */
   readonly checkedAtMs: number
 }
 
@@ -41,7 +41,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** Makes a check from D1's answer. @param readAtMs Unix milliseconds at which D1 was asked */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
-    // Another ID: this answer is late. A later one has a newer change, or the database was restored meanwhile.
+    // With another ID, this answer is late: a later answer had a newer change, or the database was restored meanwhile.
     const change = changeId === newest.id ? newest : { id: changeId, confirmedAtMs: readAtMs }
     return {
       partner,
@@ -119,7 +119,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
     const before = clients.get(clientId)?.stored
     if (before && computeAgeMs(before.readAtMs, clock()) < maxAgeMs) return before
-    // If KV fails, too, its entry as it was read before counts.
+    // If KV fails, too, the entry that was read before counts.
     const read = (await readStoredPartner(context, clientId)) ?? before ?? unreadable
     const stored = { ...read, readAtMs: clock() }
     const client = clients.get(clientId)
@@ -173,11 +173,12 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     keep,
 
     /**
-     * Finds what decides while D1 fails: memory's check or KV's copy, whichever is newer. If KV has a mark, neither counts from before the
-     * time in the mark. A check over two minutes old counts only while KV has an entry. For only by the entry can a command end access, and
-     * requests of other clients may confirm the check for days. A younger check needs no entry, because for a minute, a location may not see an
-     * entry that was just written.
-     * @returns undefined also if the partner was suspended: the suspension may have ended since, and a partner's program stops at a 401
+     * Finds what decides while D1 fails: memory's check or KV's copy, whichever is newer. Neither counts if it is older than the time in
+     * KV's mark. A check over two minutes old counts only while KV has an entry: without an entry, no command can end access, and requests
+     * of other clients may confirm the check for days. A younger check needs no entry, because a location may not see a new entry for a
+     * minute.
+     * @returns undefined if neither counts, or if the partner was suspended: the suspension may have ended since, and a partner's program
+     * stops at a 401
      */
     readOld: async (context: CacheContext, clientId: string) => {
       const check = clients.get(clientId)?.check
@@ -200,7 +201,7 @@ function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | un
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** A token proves that its partner existed: a replica without it lags behind. */
+/** A token proves that its partner existed: a replica without the partner lags behind. */
 function hasPartner({ partner }: PartnerCheck): boolean {
   return partner !== undefined
 }

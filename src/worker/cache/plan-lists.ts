@@ -26,7 +26,7 @@ export interface ListAnswer {
 /** A list, and the tier where it was found. */
 type Found = Pick<ListAnswer, 'list' | 'tier'>
 
-/** The need of a request for one list. */
+/** A list that a request needs. */
 interface ListRequest {
   context: CacheContext
   /** The key of the list in memory and in KV. */
@@ -88,7 +88,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 
   /**
-   * Answers with the list of the newest revision. While D1 fails, with an old one.
+   * Answers with the list of the newest revision. While D1 fails, answers with an old list.
    * @throws StorageError when D1 does not answer and there is no usable copy
    */
   async function read(request: ListRequest, { checkedAtMs, failure, early }: ReadOptions): Promise<ListAnswer> {
@@ -118,7 +118,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
   /**
    * Loads a list from D1. Requests that need it at the same time share the load, until a newer revision becomes known.
-   * @param minRevision of a list that is already known. A replica with a lower one lags behind
+   * @param minRevision the revision of a known list. A replica with a lower revision lags behind
    * @throws RateLimitError if the client loads too many filtered lists
    */
   async function load({ context, key, country, filter }: ListRequest, minRevision: number): Promise<HeldList> {

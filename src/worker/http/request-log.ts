@@ -7,7 +7,7 @@ import type { AppEnv } from '../app-env.ts'
 import type { TakeLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
 
-/** A slower list from memory has its log line: a check of a D1 that is far away takes about 200 ms. */
+/** A list from memory that takes longer always gets a log line. A check takes about 200 ms if D1 is far away. */
 const slowMs = 500
 /** Limits a reason, which can be a long stack, in characters. All texts of a data point share 16 KB. */
 const maxReasonLength = 512
@@ -36,7 +36,7 @@ export function createRequestLog(takeLine: TakeLine) {
 
 /** @returns the facts of a request for its log line and its data point */
 function describeRequest(c: Context<AppEnv>, durationMs: number) {
-  // Not c.var: it builds an object of all variables at every use.
+  // `c.var` would build an object of all variables at every use.
   const partner = c.get('partner')
   const answeredBy = c.get('answeredBy')
   const refusal = c.get('refusal')

@@ -90,7 +90,7 @@ export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attri
   return changeRecorded(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/** Changes the keys, which are outside the database. The record gets its entry before, so that it lacks no change. */
+/** Changes the keys, which are outside the database. Writes the entry of the record first, so that the record lacks no change. */
 async function changeRecorded(
   store: Store,
   attribution: Attribution,

@@ -37,8 +37,8 @@ const ordinaryChange = 2
 const minShuffledShare = 1 / 4
 
 /**
- * Whether new figures were sorted, so that none is an old one: for many plans, the new figure is far from the plan's old one, and near the
- * old figure that has the same place when all are in ascending order.
+ * Whether new figures moved between plans, because their column was sorted alone: for many plans, the new figure is far from the plan's old
+ * figure, and near the old figure that has the same place in ascending order.
  */
 function isShuffled(changes: readonly ValueChange[]): boolean {
   const figures = changes.flatMap(({ from, to }) =>

@@ -18,7 +18,7 @@ export interface PlanExplanation {
   /** When several reasons apply, the one that must be fixed first. */
   reason: 'partner_ended' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
   sentence: string
-  /** A line that ends with the command that changes it. */
+  /** A line that ends with the command that changes the reason. */
   fix: string
 }
 

@@ -56,7 +56,7 @@ interface ComparedTable {
   nameColumn?: string
   /** Whether a column may differ between a copy and a later database. By default, no column may. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
-  /** SQL that finds a row if another row replaced the row with a key. The replaced row may be missing. */
+  /** SQL that finds the row that replaced the row with a key. The replaced row may be missing. */
   findSuccessor?: string
 }
 
@@ -70,14 +70,14 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
       return (
         /^(state|decided_.*|conflict)$/.test(column) ||
         (/^(revision|approved_.*)$/.test(column) && before[column] === null) ||
-        // When it was published, it was merged with later changes.
+        // Publishing merged the publication with later changes.
         (column === 'base_revision' && after['state'] === 'published')
       )
     },
   },
   plan_versions: {
     key: ['publication_id', 'base_revision', 'plan_id'],
-    // A merge writes the plans again under a newer base. The older ones are deleted after the publication.
+    // A merge writes the plans again under a newer base. The older versions are deleted after the publication.
     findSuccessor: `select 1 from plan_versions join publications on id = publication_id and state = 'published'
       where publication_id = ? and ? < publications.base_revision and plan_id = ?
         and plan_versions.base_revision = publications.base_revision`,
@@ -96,7 +96,7 @@ export function listLostColumns(table: string, before: CopiedRow, after: CopiedR
   return Object.keys(before).filter((column) => before[column] !== after[column] && !mayChange(column, before, after))
 }
 
-/** A row of a copy that the database lacks, or that has other values there than it may. */
+/** A row of a copy that the database lacks, or whose values differ although they may not. */
 export interface LostRow {
   table: string
   /** The values of its key and its name, such as `17 acme`. */

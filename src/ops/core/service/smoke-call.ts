@@ -30,7 +30,7 @@ const timeoutMs = 10_000
 
 /**
  * Returns a function that sends a request, and repeats it until the wanted version answers. One answer of the wanted version doesn't mean
- * that it answers all requests: so every request is repeated for itself.
+ * that it answers all requests, so each request is repeated on its own.
  * @param version the wanted version. Without it, the first answer counts.
  * @throws Error that names both versions, after `maxWaitSeconds`.
  */

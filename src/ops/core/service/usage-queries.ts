@@ -32,7 +32,7 @@ const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
 const isRequest = `blob1 != '${scheduleName}'`
 
-/** How long ago a problem may have begun that an alert calls current. */
+/** How far alerts about current problems look back. */
 const recentMinutes = 15
 
 /**
@@ -47,7 +47,7 @@ const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 const minFailures = 5
 
 const maxAgeSeconds = freshnessSeconds + 10
-/** While KV works, only the first list of a country, or with filters that match a plan, is missing in it. */
+/** While KV works, it lacks only lists that nobody has asked for, of a country or with filters that match a plan. */
 const maxShareFromD1 = { percent: 97, lists: 50 }
 const quietMinutes = 180
 const maxSilentMinutes = 20
@@ -56,7 +56,7 @@ const scheduleAdvice = `See "The schedule doesn't run" in src/worker/ONCALL.md.`
 
 export const alerts = {
   availability: {
-    rule: `Of the requests for tokens, or of those for lists, over ${maxFailedPercent} % fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
+    rule: `Over ${maxFailedPercent} % of the requests for tokens, or for lists, fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
     write: (dataset) =>
       `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
     judge: (rows) =>
