@@ -2,7 +2,7 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { isComplete } from './plan-queries.ts'
-import { approve, decide, isNewest, updatePublication, type Decision } from './publish.ts'
+import { assignApproval, assignDecision, isNewest, updatePublication, type Decision } from './publish.ts'
 import { openStates, publications } from './schema.ts'
 
 const { state, actor, dueAt } = publications
@@ -26,13 +26,13 @@ export async function releasePublication(
 export async function approveForLater(db: Database, decision: Decision): Promise<boolean> {
   const isOther = sql`lower(${actor}) <> lower(${decision.actor})`
   const isForLater = and(eq(state, 'waiting'), isOther, gt(dueAt, sql`unixepoch()`))
-  const changes = { state: 'scheduled' as const, ...approve(decision) }
+  const changes = { state: 'scheduled' as const, ...assignApproval(decision) }
   return (await updatePublication(db, decision.publicationId, changes, isForLater)) !== undefined
 }
 
 /** Cancels a publication that is pending or conflicted. @returns whether the publication was cancelled. */
 export async function endAsCancelled(db: Database, decision: Decision): Promise<boolean> {
-  const changes = { state: 'cancelled' as const, ...decide(decision) }
+  const changes = { state: 'cancelled' as const, ...assignDecision(decision) }
   const isOpen = inArray(state, openStates)
   return (await updatePublication(db, decision.publicationId, changes, isOpen)) !== undefined
 }

@@ -43,12 +43,12 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
 export const isNewest = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
 /** The columns that say who approved a publication. */
-export function approve({ actor, note }: Decision): Assignments<typeof publications> {
+export function assignApproval({ actor, note }: Decision): Assignments<typeof publications> {
   return { approvedBy: actor, approvedAt: now, approvedNote: orNull(note) }
 }
 
 /** The columns that say who published or ended a publication. */
-export function decide({ actor, note }: Decision): Assignments<typeof publications> {
+export function assignDecision({ actor, note }: Decision): Assignments<typeof publications> {
   return { decidedBy: actor, decidedAt: now, decidedNote: orNull(note) }
 }
 
@@ -67,8 +67,8 @@ export async function publish(
     state: 'published' as const,
     baseRevision,
     revision: nextNumber(publications.revision),
-    ...(mode === 'approve' && approve(decision)),
-    ...decide(decision),
+    ...(mode === 'approve' && assignApproval(decision)),
+    ...assignDecision(decision),
   }
   const isWhole = isComplete(sql`${baseRevision}`)
   const condition = and(isReady(mode, actor), isNewest(comparedRevision), isWhole)
@@ -121,7 +121,7 @@ export async function publishPending<Result>(
 
 /** Ends a pending publication with a conflict. @returns whether the publication was ended. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
-  const changes = { state: 'conflicted' as const, conflict, ...decide(decision) }
+  const changes = { state: 'conflicted' as const, conflict, ...assignDecision(decision) }
   const isPending = inArray(publications.state, pendingStates)
   return (await updatePublication(db, decision.publicationId, changes, isPending)) !== undefined
 }

@@ -1,7 +1,7 @@
 // Serves the copy buttons of code, also of code that "Try it" adds later, and "Copy page", which copies the page as Markdown.
 import { exampleOrigin } from '../example-origin.ts'
 
-export function serveCopyButtons(): void {
+export function enableCopyButtons(): void {
   const liveRegion = document.createElement('p')
   liveRegion.className = 'visually-hidden'
   liveRegion.setAttribute('role', 'status')

@@ -1,5 +1,5 @@
 // Runs on every page: puts the site's address into the examples, opens the search and serves the copy buttons.
-import { serveCopyButtons } from './copy-button.ts'
+import { enableCopyButtons } from './copy-button.ts'
 import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
@@ -27,4 +27,4 @@ try {
   // The reader's settings forbid storage.
 }
 
-serveCopyButtons()
+enableCopyButtons()

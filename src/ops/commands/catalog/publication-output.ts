@@ -115,7 +115,7 @@ function countByCountry(plans: readonly PlanDifference[]): string {
 }
 
 export function rowToJson(publication: PublicationRow | ForecastRow) {
-  const { conflictsWith: _others, ...forecast } = { conflictsWith: [], ...publication }
-  const { baseRevision: _revision, needsApproval: _isCareful, ...row } = forecast
+  const { conflictsWith: _conflictsWith, ...forecast } = { conflictsWith: [], ...publication }
+  const { baseRevision: _baseRevision, needsApproval: _needsApproval, ...row } = forecast
   return formatTimes(row)
 }

@@ -127,7 +127,7 @@ async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
   }
 }
 
-/** @returns checks as they are printed: people see alike findings of plans in one line. */
+/** @returns checks as they are printed: for people, plans with the same finding share a line. */
 function toOutput(checks: HealthCheck[]): Output {
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
     rule && subject ? [{ ...check, rule, subject }] : [],

@@ -38,7 +38,7 @@ const maxConflicts = 10
 
 /**
  * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog of this revision,
- * and later changes by others stay. A file without a revision replaces its plans.
+ * and later changes by others stay. From a file without a revision, each plan replaces the plan of the catalog.
  * @throws UserError when the file and somebody else changed the same field, the record does not know the revision, or a plan would change its
  *   ID or identifier.
  */

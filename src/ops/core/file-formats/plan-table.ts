@@ -133,7 +133,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
     .slice(headerIndex + 1)
   const origins = listOrigins(body, originIndex)
   const filled = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
-  // In CSV, each row has all its separators.
+  // A CSV row with fewer cells is cut off: it lacks separators.
   const width = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
   const whole = filled.filter(({ cells }) => cells.length >= width)
   const [origin = ''] = origins.keys()

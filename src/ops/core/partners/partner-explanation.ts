@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts'
 import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
-/** @param at Unix seconds: explains the partner as it was then. @returns sentences. */
+/** @param at Unix seconds: explains the partner as it was at this time. @returns sentences. */
 export async function explainPartner({ db }: Store, partner: Partner, at = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner
   const entries = await selectPartnerEntries(db, { shortName })
@@ -24,7 +24,7 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
   return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
 }
 
-/** @param newSecret the change that made the newest secret. @returns sentences about the newest secret and the one before it. */
+/** @param newSecret the change that made the newest secret. @returns sentences about the newest secret and the previous secret. */
 function explainSecrets(
   { secrets, secretEndedAt, hasSecretState }: Partner,
   newSecret: PartnerEntry | undefined,
@@ -35,8 +35,9 @@ function explainSecrets(
   const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
   const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
   if (earlierEnd === null) return [newest]
-  const effect = secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}: it gets 401 invalid_client`
-  return [newest, `The secret before it ${effect}.`]
+  const effect =
+    secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}, and gets 401 invalid_client`
+  return [newest, `The previous secret ${effect}.`]
 }
 
 /** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */

@@ -168,7 +168,8 @@ export async function approvePublication(
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   // If the time of the publication comes just now, it is not approved for later, but published.
-  const made = (isLater && (await approveLater(store, decision))) || (await approveNow(store, decision, seenRevision))
+  const made =
+    (isLater && (await approveAndSchedule(store, decision))) || (await approveNow(store, decision, seenRevision))
   if (made === 'unseen') return undefined
   const row = await findPublication(store, publicationId)
   if (!made) {
@@ -191,7 +192,7 @@ const notWaiting = 'does not wait for approval'
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
 /** Schedules a waiting publication for its time. @returns false when it was not approved, such as when it is due. */
-function approveLater(store: Store, decision: Decision): Promise<boolean> {
+function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> {
   const attempt = () => approveForLater(store.db, decision)
   return changeStateOnce(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
 }

@@ -110,7 +110,7 @@ describe('a rotation', () => {
     const { secretEndedAt } = await find()
     expect(secretEndedAt).toBeGreaterThan(0)
     expect(await explainPartner(store, await find())).toContain(
-      `The secret before it ended at ${formatIsoTime(secretEndedAt ?? 0)}: it gets 401 invalid_client.`,
+      `The previous secret ended at ${formatIsoTime(secretEndedAt ?? 0)}, and gets 401 invalid_client.`,
     )
     await rotate(hour)
     const createdAt = second?.createdAt ?? 0

@@ -81,7 +81,7 @@ test('a healthy deployed environment is one line each', async () => {
     'ok publications: 0 scheduled, 0 waiting for approval, none overdue, none conflicted.',
     'ok record: The plans of each publication fit their hashes.',
     'ok cache: KV answers.',
-    `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
+    `ok keys: ${kid} signs and is 0 days old, 0 more keys verify.`,
     'ok plans: Nothing to look at.',
   ])
 })
@@ -132,7 +132,7 @@ test.each<[string, Circumstances]>([
   [`problem keys: ${noKey} ${rotate}`, { secrets: makeSecrets([later]) }],
   ['problem keys: Cloudflare answered 500: x.', { secrets: down }],
   [
-    `warning keys: The key that signs, ${old}, is ${days} days old: replace it once a year, also when nobody knows of a leak. Run: ${rotate}`,
+    `warning keys: The key that signs, ${old}, is ${days} days old: replace it once a year, even without a known leak. Run: ${rotate}`,
     { secrets: makeSecrets([old]) },
   ],
   [
@@ -164,7 +164,7 @@ describe('while D1 fails', () => {
   const rest = [
     'ok database: Read replication is on.',
     'ok cache: KV answers.',
-    `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
+    `ok keys: ${kid} signs and is 0 days old, 0 more keys verify.`,
   ]
   const partners =
     'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown end the access of a partner all the same. See "D1 is down" in src/worker/ONCALL.md.'
