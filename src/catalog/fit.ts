@@ -42,7 +42,7 @@ export type Misfit =
   /** @param by the pending publications that will change these fields first; empty when others already changed them. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
   | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
-  /** Not all of its plans were written, or some were deleted. */
+  /** Some plans of the publication were never written, or were deleted. */
   | { kind: 'incomplete' }
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
@@ -106,13 +106,13 @@ const keyOf = ({ field, id }: Claim) => `${field} ${String(id)}`
 const nameOf = (plan: PlainPlan) => String(plan['identifier'])
 
 /** Lists the names of a plan's fields. A removed field has the value undefined. */
-const listMembers = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
+const listFieldNames = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
 
 /** Lists all claims of a plan. */
 function listClaims(plan: PlainPlan): Claim[] {
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },
-    { field: 'members', id: '', value: listMembers(plan).toSorted().join() },
+    { field: 'members', id: '', value: listFieldNames(plan).toSorted().join() },
     ...listShared(plan),
   ]
 }

@@ -96,7 +96,7 @@ export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly 
 
 /**
  * Selects the plans of the catalog whose name or cool name is one of these, in upper or lower case.
- * @param exceptIds of plans that are left out.
+ * @param exceptIds the IDs of plans to leave out.
  */
 export async function selectNamesakes(
   db: OperatorDatabase,

@@ -17,7 +17,7 @@ export function createOperatorDatabase(
   })
 }
 
-/** @returns the error of the store: drizzle's error around it quotes the parameters of the query, such as a contact. */
+/** Takes the store's error out of drizzle's error, which quotes the parameters of the query, such as a contact. */
 export function unwrapQueryError(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? error.cause : error
 }

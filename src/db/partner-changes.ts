@@ -170,7 +170,7 @@ function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL
   return sql`json_insert((${kept}), '$[#]', ${newSecret(change.secretHash)})`
 }
 
-/** Stores how to reach a partner, or deletes it if `contact` is null. Does nothing for an ended partner. */
+/** Stores the contact of a partner that has not ended. Deletes the contact of any partner if `contact` is null. */
 export async function setContact(db: OperatorDatabase, shortName: string, contact: string | null): Promise<void> {
   if (contact === null) {
     await db.delete(partnerContacts).where(eq(partnerContacts.shortName, shortName))

@@ -35,7 +35,7 @@ export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kin
 
 /**
  * Compares a publication with the catalog. Changes nothing.
- * @param isReady the condition under which it may be published now.
+ * @param isReady the condition under which the publication may be published now.
  * @param stageMerged receives merged plans page by page, because memory may not hold all.
  */
 export async function comparePublication(
@@ -200,7 +200,7 @@ export async function selectRestored(
 
 /**
  * Selects plans of the catalog that share claims: one for each claim, because they agree.
- * @param exceptIds of plans that are left out.
+ * @param exceptIds the IDs of plans to leave out.
  */
 export async function selectSharing(
   db: Database,

@@ -56,7 +56,7 @@ export async function stagePlans(
   plans: readonly PlanAfter[],
 ): Promise<void> {
   const rows = await Promise.all(plans.map(async ({ planId, after }) => hashVersion([planId, ...storePlan(after)])))
-  const chunks = chunk(rows.map((row) => JSON.stringify(row)))
+  const chunks = joinIntoArrays(rows.map((row) => JSON.stringify(row)))
   const count = plans.length.toLocaleString('en')
   for (const [index, json] of chunks.entries()) {
     db.hear?.(`Writing ${count} plans: part ${index + 1} of ${chunks.length}`)
@@ -93,8 +93,8 @@ function insertVersions(
 /** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
 const maxCharactersPerParameter = 600_000
 
-/** Joins JSON texts to JSON arrays. An array has at most about `maxCharactersPerParameter` characters. */
-function chunk(items: readonly string[]): string[] {
+/** Joins JSON texts into JSON arrays of at most about `maxCharactersPerParameter` characters each. */
+function joinIntoArrays(items: readonly string[]): string[] {
   const chunks: string[] = []
   for (const item of items) {
     const last = chunks.at(-1)

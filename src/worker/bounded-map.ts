@@ -1,6 +1,6 @@
 /**
  * A map of at most `maxSize`. Evicts the least recently used entries, and does not hold an entry larger than `maxSize`.
- * @param measure the size of an entry, which must not change. By default, sizes are numbers of entries.
+ * @param measure the size of an entry, which must not change. By default, every entry has the size 1.
  */
 export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
   const entries = new Map<string, Value>()

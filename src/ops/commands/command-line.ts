@@ -158,8 +158,8 @@ function checkNoKeptFlags(parsed: readonly ParsedVerb[], { argv, variables }: Co
   const names = kept.map((option) => `--${option.name()}`).join(' and ')
   throw new UserError([
     `npm kept ${names} for itself, or has it from .npmrc.`,
-    `If you typed it, write -- before your own words, and '--' in PowerShell: ${describeStart('…')}`,
-    'If not, delete it where npm has it from: npm config list',
+    `If you typed ${names}, write -- before the command, or '--' in PowerShell: ${describeStart('…')}`,
+    'If not, delete the setting from its file, which this command shows: npm config list',
   ])
 }
 

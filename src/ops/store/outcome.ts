@@ -13,7 +13,7 @@ export interface OutcomeTracker {
 }
 
 /**
- * Makes a change once, and tracks it, also when an answer of the store is lost.
+ * Makes a change exactly once, and tracks it, even if the store's answer is lost.
  * @param attempt runs a statement that has its effect at most once. It returns what the statement made, or undefined if it had no effect.
  * After a lost answer, the store runs the statement again, which then has no effect.
  * @param find reads what `attempt` made before its answer was lost; undefined if it made nothing.

@@ -36,7 +36,7 @@ export function createSearchDialog(): () => void {
     } catch {
       engine = undefined
       list.replaceChildren()
-      // For example after a deploy that replaced the script.
+      // A deploy may have replaced the script, for example.
       status.textContent = 'The search can’t be loaded. Check your connection, or reload the page.'
     }
   }

@@ -9,7 +9,7 @@ import { createWarn, type AppEnv } from '../app-env.ts'
 import { countUse } from '../rate-limit.ts'
 import type { LogWarning } from '../log.ts'
 
-export type CatalogSession = ReturnType<typeof createSession>
+export type CatalogSession = ReturnType<typeof createCatalogSession>
 
 export interface CacheContext {
   openSession: ReturnType<typeof createOpenSession>
@@ -49,18 +49,18 @@ export function createCacheContext(
 export function createOpenSession(d1: D1Database) {
   let nearest: CatalogSession | undefined
   return (from: 'nearest' | 'primary'): CatalogSession => {
-    if (from === 'primary') return createSession(d1.withSession('first-primary'))
-    return (nearest ??= createSession(d1.withSession('first-unconstrained')))
+    if (from === 'primary') return createCatalogSession(d1.withSession('first-primary'))
+    return (nearest ??= createCatalogSession(d1.withSession('first-unconstrained')))
   }
 }
 
-/** The queries of the cache, in one session of D1. */
-function createSession(session: D1DatabaseSession) {
+/** The queries of the cache, all in one session of D1. */
+function createCatalogSession(d1Session: D1DatabaseSession) {
   return {
-    checkPartner: (clientId: string) => queryD1(selectPartnerCheck(session, clientId)),
+    checkPartner: (clientId: string) => queryD1(selectPartnerCheck(d1Session, clientId)),
     /** Reads the plans of a list and the revision of the catalog at the same moment. `body` is the JSON of the response. */
     loadList: async (country: string, filter: PlanFilter) => {
-      const { documents, revision } = await queryD1(selectPlanList(session, country, filter))
+      const { documents, revision } = await queryD1(selectPlanList(d1Session, country, filter))
       return { body: await joinDocuments(documents), isEmpty: documents.length === 0, revision }
     },
   }

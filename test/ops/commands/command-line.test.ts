@@ -118,8 +118,8 @@ test.each([
   ).toEqual(
     refused(
       `npm kept ${flags} for itself, or has it from .npmrc.
-If you typed it, write -- before your own words, and '--' in PowerShell: npm run -s ops -- …
-If not, delete it where npm has it from: npm config list
+If you typed ${flags}, write -- before the command, or '--' in PowerShell: npm run -s ops -- …
+If not, delete the setting from its file, which this command shows: npm config list
 `,
     ),
   )

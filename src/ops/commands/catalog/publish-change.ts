@@ -63,6 +63,7 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
   }
 }
 
+/** The result for --json. The text is empty, because `showAndConfirm` prints the change. */
 function toOutput(changes: readonly PlanChange[], publication?: Publication) {
   const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
   return { data, changes, text: '' }

@@ -22,7 +22,7 @@ const maxLeaks = 10
 /** By kind, what a line may hold that can't be compared with the live secrets and keys. */
 const uncertain: Record<string, string> = {
   'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${form}.`,
-  'possible-key': `a signing key, which can't be compared: see "A signing key leaked" in src/worker/ONCALL.md.`,
+  'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
 
 /** What leaks are compared with: the live secrets and keys of an environment. */

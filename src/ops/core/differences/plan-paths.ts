@@ -62,7 +62,7 @@ export function partOf(path: string): string {
   return end > 0 && isObjectField(path.slice(0, end)) ? path.slice(0, end) : path
 }
 
-/** Lists changes for people: an object that became another one is one change, such as `category` from "Bonds" to "Equity". */
+/** Lists changes for people: an object with a new ID and name is one change, such as `category` from "Bonds" to "Equity". */
 export function listChanges(changes: PlanChanges): [path: string, ValueChange][] {
   return [...changes].flatMap(([path, change]): [string, ValueChange][] => {
     const part = partOf(path)

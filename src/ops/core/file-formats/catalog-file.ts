@@ -145,7 +145,7 @@ function explainValue({ kind, field = '' }: Place, found: unknown): string | und
 /**
  * Finds plans of a file that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
  * ID, such as a category. Each defect is at the later plan.
- * @param places of the plans, in the order of the file.
+ * @param places the place of each plan, in the order of the file.
  */
 export function findContradictions(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const fit = createFit<CatalogPlan>()

@@ -102,7 +102,7 @@ function decodeNumber(cell: Cell): unknown {
   return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
 }
 
-/** Rounds as a spreadsheet shows it: the formula 0.1 + 0.2 has more digits. */
+/** Rounds to the digits that a spreadsheet shows: the formula 0.1 + 0.2 gives 0.30000000000000004. */
 function roundNumber(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(sheetDigits))
 }

@@ -65,7 +65,7 @@ export async function changePartner(
     kind: request.kind,
     change: (found) => makeRequestedChange(store, found, request, attribution),
   })
-  // Stores the contact after the mark, because the database may fail.
+  // Stores the contact after the mark, so that a failure of the database here can't prevent the mark.
   if (request.kind === 'set' && request.contact !== undefined) {
     await storeContact(store, before.shortName, request.contact)
   }

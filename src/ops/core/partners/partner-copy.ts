@@ -155,7 +155,7 @@ async function markRecorded(
   if (newest === undefined) {
     const show = partnerCommand('show', shortName)
     warn(
-      `The change was made, and marked in the cache. Then the database did not say whether somebody else changed ${shortName} at the same time. Check when it answers: ${show}`,
+      `The change was made, and marked in the cache. Then the database failed: somebody else may have changed ${shortName} at the same time. When the database answers again, check: ${show}`,
     )
   } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, kind)
 }

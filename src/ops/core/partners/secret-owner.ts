@@ -75,7 +75,7 @@ const isUnixSeconds = (value: unknown): value is number =>
 export interface Owners {
   partners: readonly Partner[]
   secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
-  /** Of PBKDF2, with which the hashes were made. */
+  /** The iterations of PBKDF2 that made the hashes. */
   iterations: number
 }
 

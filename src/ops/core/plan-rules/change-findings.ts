@@ -18,7 +18,7 @@ const maxReturnJump = 25
 const minLargeReturn = 3
 const maxAmountFactor = 100
 
-/** Finds returns and amounts that change much. Leaves out returns that `findImplausibleValues` finds, and their corrections. */
+/** Finds returns and amounts that change much. Leaves out changes to or from a return that `findImplausibleValues` finds. */
 export function findJumps({ after, paths }: ChangedPlan): PlanFinding[] {
   return [...paths].flatMap(([field, { from, to }]): PlanFinding[] => {
     if (typeof from !== 'number' || typeof to !== 'number') return []

@@ -100,7 +100,7 @@ export interface ReadPublication {
   changes: PlanChange[]
   /** The revision of the catalog that a pending publication was compared with. */
   revision: number
-  /** The author of the publication that this one makes again. */
+  /** The author of the publication that this publication makes again, if any. */
   redoneActor: string | undefined
 }
 

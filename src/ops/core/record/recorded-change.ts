@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
 /**
- * Makes a change once, also when the answer of the database is lost.
+ * Makes a change exactly once, even if the database's answer is lost.
  * @param insert inserts the row of the change. It inserts nothing when the change does not apply, such as to a partner that somebody else
  * changed meanwhile, or when the record has the same request already.
  * @returns undefined when the change did not apply.

@@ -217,7 +217,7 @@ describe('partner identify', () => {
     }
     const drop = (one: string) => `npm run -s ops -- keys drop ${one} --leaked`
     const inUse = { line: 1, kind: 'signing-key', state: 'in use: it verifies', kid, ifItLeaked: drop(kid) }
-    const hint = `Line 3 may hold a signing key, which can't be compared: see "A signing key leaked" in src/worker/ONCALL.md.`
+    const hint = `Line 3 may hold a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`
     expect(await run(text)).toEqual({
       code: 0,
       answers: [
