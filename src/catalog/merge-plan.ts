@@ -8,7 +8,7 @@ export type PlainPlan = Readonly<Record<string, unknown>>
 
 /** Both sides changed a field in different ways: `own` and `current` are their values. */
 export interface FieldConflict {
-  /** Of the plan. */
+  /** The identifier of the plan. */
   identifier: string
   /** Undefined if one side removed the plan, or made it another plan: then both values are plans. */
   field: string | undefined

@@ -9,7 +9,7 @@ const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: daySeco
 const timePattern =
   /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
 
-/** The zone of the operators: that of times that are typed without a zone. */
+/** The zone of the operators, for times that are typed without a zone. */
 function readZone(): string {
   return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }

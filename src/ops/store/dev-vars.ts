@@ -1,4 +1,4 @@
-// Reads and changes .dev.vars: the file with the secrets of a local Worker, and with variables that replace those of wrangler.toml.
+// Reads and changes .dev.vars: the file with the secrets of a local Worker, and with variables that override wrangler.toml.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual, parseEnv } from 'node:util'

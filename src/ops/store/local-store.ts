@@ -106,13 +106,13 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
 
 /** Starts the local runtime of Cloudflare, with an empty Worker, on the files of `wrangler dev`. */
 async function openRuntime(config: WranglerConfig, files: string) {
-  // Not at the top: a remote command starts quicker without it.
+  // Not imported at the top: a remote command starts quicker without miniflare.
   const { Miniflare } = await import('miniflare')
   const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findBindings(config)
   const name = 'command-line'
   const miniflare = new Miniflare({
     resourcePersistencePath: files,
-    // Prints nothing: the runtime would print each error of SQLite with a stack, also when the call is repeated.
+    // Prints nothing: the runtime would print each error of SQLite with a stack, even if a retry succeeds.
     handleStructuredLogs: () => {},
     cf: false,
     // Registers nothing in the home folder.

@@ -79,7 +79,7 @@ function parseRows<Row extends unknown[]>(result: unknown, method: string): Row[
   throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
 }
 
-/** Checks only that rows are arrays: their columns are those of the query. */
+/** Checks only that rows are arrays: the query determines their columns. */
 function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
   return Array.isArray(rows) && rows.every((row) => Array.isArray(row))
 }

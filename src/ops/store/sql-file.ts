@@ -37,7 +37,7 @@ export async function openTemporaryDatabase(
   statements: AsyncIterable<string>,
   complaint: string,
 ): Promise<TemporaryDatabase> {
-  // Not at the top: other commands start quicker without it, and Node 24 warns of it.
+  // Not imported at the top: other commands start quicker without it, and Node 24 warns of it.
   const { DatabaseSync: Database, constants } = await import('node:sqlite')
   const { SQLITE_OK, SQLITE_DENY, SQLITE_READ, SQLITE_FUNCTION, SQLITE_UPDATE, SQLITE_SELECT } = constants
   const { SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT } = constants

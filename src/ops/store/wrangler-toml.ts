@@ -25,7 +25,7 @@ const settings = inherited.extend({
 export type WranglerConfig = z.infer<typeof settings>
 
 /**
- * Reads the settings of an environment. Without `env`, reads those of the top level, which are local.
+ * Reads the settings of an environment. Without `env`, reads the top level, which is local.
  * @throws UserError when the file can't be used, or has no such environment: wrangler itself would use the top level.
  */
 export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {

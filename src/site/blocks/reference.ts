@@ -115,7 +115,7 @@ function formatFields(id: string, { properties = {} }: Schema): string {
   )
 }
 
-/** One row per header of `components`. Two rows can have one name: the Cache-Control of errors is not that of lists. */
+/** One row per header of `components`. Two rows can have one name: errors and lists differ in Cache-Control. */
 function formatHeaders({ paths, components }: OpenapiDocument): string {
   const responses = Object.values(paths).flatMap((methods) =>
     Object.values(methods).flatMap((operation) => Object.values(operation.responses)),

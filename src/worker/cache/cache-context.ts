@@ -43,8 +43,8 @@ export function createCacheContext(
 }
 
 /**
- * Opens the sessions of one request. `nearest` may be a replica that lags behind by seconds. Its queries share one session, in which an
- * answer is never older than the one before: a list that is loaded after its check is at least as new. `primary` never lags.
+ * Opens the sessions of one request. `nearest` may be a replica that lags behind by seconds. Its queries share one session, in which no
+ * answer is older than the previous answer: a list that is loaded after its check is at least as new as the check. `primary` never lags.
  */
 export function createOpenSession(d1: D1Database) {
   let nearest: CatalogSession | undefined

@@ -140,7 +140,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     renewCopy: renewPartnerCopy,
 
     /**
-     * Renews a check that is due. One question renews all checks of the newest change. The check of an earlier change may be
+     * Renews a check that is due. One query renews all checks of the newest change. The check of an earlier change may be
      * outdated, so its own row is read.
      */
     renew: async (context: CacheContext, clientId: string): Promise<void> => {

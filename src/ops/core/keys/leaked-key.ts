@@ -11,7 +11,7 @@ import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
  * Whether a version of the Worker that answers requests has a key.
- * @throws UserError when the ID is not that of a key, or Cloudflare would refuse the change.
+ * @throws UserError when no key has the ID, or Cloudflare would refuse the change.
  */
 export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
   if (parseKeyName(formatKeyName(kid)) === undefined) throw makeUnknownKeyError(kid, target)

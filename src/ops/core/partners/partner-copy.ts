@@ -177,7 +177,7 @@ function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner):
 }
 
 /**
- * @param second in Unix seconds, which is what D1's clock has.
+ * @param second in Unix seconds, as in D1's clock.
  * @returns the end of that second in Unix milliseconds; 0 without a second.
  */
 function toEndMs(second: number | null | undefined): number {

@@ -16,7 +16,7 @@ function listRedated(changes: readonly Pick<PlanChange, 'before' | 'after'>[]): 
   )
 }
 
-/** @returns the month of most plans, so that a single wrong year doesn't count; of two, the later one; '' without plans. */
+/** @returns the month of most plans, so that a single wrong year doesn't count; of two such months, the later; '' without plans. */
 function findCommonMonth(plans: readonly CatalogPlan[]): string {
   const groups = [...Map.groupBy(plans, monthOf)].toSorted(
     ([month, { length }], [other, { length: otherLength }]) => otherLength - length || other.localeCompare(month),

@@ -67,7 +67,7 @@ const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } 
 
 /**
  * Lists the doubts about the changes of a publication.
- * @param changes what it changes, merged with the catalog.
+ * @param changes the changes of the publication, merged with the catalog.
  */
 export async function listDoubts(
   { db }: Store,

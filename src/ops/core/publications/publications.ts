@@ -102,7 +102,7 @@ function makeAbandonedError(): UserError {
 }
 
 /**
- * Changes the state of a publication once, also when the answer of the database is lost.
+ * Changes the state of a publication exactly once, even if the database's answer is lost.
  * @param attempt returns whether it changed the state. The repetition after a lost answer returns false.
  * @param isDone returns whether the row of the publication shows the change. Others may have changed the state since.
  * @returns whether the state was changed.
@@ -188,7 +188,7 @@ export async function checkApprovable(store: Store, row: PublicationRow, actor: 
 
 const notWaiting = 'does not wait for approval'
 
-/** Whether a publication was approved. The approval stays in the row, also when the publication ends in another way. */
+/** Whether a publication was approved. The approval stays in the row, even if the publication ends in another way. */
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
 /** Schedules a waiting publication for its time. @returns false when it was not approved, such as when it is due. */

@@ -120,7 +120,7 @@ function readApplied(db: Store['db']): Promise<string[]> {
   })
 }
 
-/** @param known the migrations of this checkout. @param applied those of the database. */
+/** @param known the migrations of this checkout. @param applied the migrations of the database. */
 function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): CheckResult {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
