@@ -88,7 +88,7 @@ function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly C
   return found.filter(({ subject }) => identifiers.has(subject))
 }
 
-/** Warns when the catalog or a list loses many of its plans, or a list its last one. @param planCount the plans of the catalog before. */
+/** Warns when the catalog or a list loses many of its plans, or a list its last one. @param planCount the plans before the change. */
 function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListsOfChange): string[] {
   const describe = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
     const removed = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))

@@ -106,7 +106,7 @@ export interface LostRow {
 }
 
 /**
- * Finds rows of an earlier copy that the database lost. Rows that were added since don't matter.
+ * Finds rows of an earlier copy that the database lost, in whole or in part. Rows that were added since don't matter.
  * @param copy the path of a file that `readCopy` wrote.
  * @returns the rows that the database lost, and the number of rows of each table that were compared.
  */
