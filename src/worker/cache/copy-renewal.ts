@@ -52,7 +52,7 @@ export function renewCopy(
     await letResponseGo()
     const storedAtMs = await storeCopy().catch(warnOfFailure)
     held.renewingSinceMs = undefined
-    // If the list or partner changed meanwhile, storedAtMs is 0 again, and the copy stays due.
+    // If the list or partner changed meanwhile, held.storedAtMs is 0. It stays 0, so that the copy stays due.
     if (held.storedAtMs === nowMs) held.storedAtMs = storedAtMs ?? nowMs - kvRewriteMs + kvRetryMs
   }
 

@@ -17,7 +17,7 @@ export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
 /**
  * A reader is a response that a client is still receiving.
- * @param maxStreamedBytes limit for all large bodies of readers. A body counts once, and not at all while the cache holds it.
+ * @param maxStreamedBytes limit for all large bodies of readers. A body with several readers counts once. A body in the cache doesn't count.
  * @param isCached whether the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {

@@ -7,7 +7,7 @@ import { formatFields, formatTable } from '../../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
 export interface Output {
-  /** What --json prints. Without `text`, people get it too: rows as a table, an object as a line for each field. */
+  /** What --json prints. Without `text`, people get `data`, too: rows as a table, an object as a line for each field. */
   data?: unknown
   /** What people get in place of `data`: lines, or the rows of a table. */
   text?: string | readonly object[]

@@ -75,7 +75,7 @@ async function findMistakes(store: Store): Promise<CheckResult[]> {
 }
 
 /**
- * Checks migrations and signing keys before a deploy, which keeps the secrets of the latest version.
+ * Checks migrations and signing keys before a deploy. A deploy keeps the secrets of the latest version.
  * @returns sentences: obstacles, for which a deploy is refused, and doubts, for which it asks first.
  */
 export async function examineDeploy(
