@@ -3,7 +3,7 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { isJsonObject, parseJson, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
-import { classifyAnswer, CloudflareError, refuse } from './failure.ts'
+import { classifyAnswer, CloudflareError, throwAsUserError } from './failure.ts'
 import { retry } from './retry.ts'
 import type { Target } from '../shared/target.ts'
 import { findNetworkHint } from './system-error.ts'
@@ -65,7 +65,7 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
   }
-  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
+  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(throwAsUserError)
 }
 
 /**

@@ -8,7 +8,7 @@ import { readPath } from '../../json.ts'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
-import { refuse } from './failure.ts'
+import { throwAsUserError } from './failure.ts'
 import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
@@ -24,7 +24,7 @@ export async function findOrigin(target: Target): Promise<string> {
   if (routes.length > 0) {
     throw new UserError(`The route of [env.${target.env}] in wrangler.toml names no host. Add --url.`)
   }
-  const subdomain = readPath(await call('GET', '/workers/subdomain').catch(refuse), 'subdomain')
+  const subdomain = readPath(await call('GET', '/workers/subdomain').catch(throwAsUserError), 'subdomain')
   // The smoke test sends a secret to this address, so it must be the account's own.
   if (typeof subdomain !== 'string') throw new UserError('Cloudflare names no workers.dev subdomain. Add --url.')
   return `https://${wrangler.name}.${subdomain}.workers.dev`
@@ -36,7 +36,7 @@ export async function findOrigin(target: Target): Promise<string> {
  */
 export async function findLiveVersion(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
-  const live = await listLiveVersions(call, wrangler.name).catch(refuse)
+  const live = await listLiveVersions(call, wrangler.name).catch(throwAsUserError)
   return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
 }
 

@@ -73,7 +73,7 @@ export function findCloudflareError(error: unknown): CloudflareError | undefined
 }
 
 /** Throws an error of Cloudflare as a UserError with the same message, and any other error as it is. */
-export function refuse(error: unknown): never {
+export function throwAsUserError(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
 }
 

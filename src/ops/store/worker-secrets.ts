@@ -3,7 +3,7 @@
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, tokenAdvice } from './cloudflare-api.ts'
-import { refuse } from './failure.ts'
+import { throwAsUserError } from './failure.ts'
 import { describeDeploy, type Target } from '../shared/target.ts'
 import { findLatestVersion, listLiveVersions, unlessNoWorker } from './worker-versions.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
@@ -37,7 +37,7 @@ async function listSecrets(target: Target): Promise<SecretNames> {
     return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
   }
   const lists = [listLiveVersions(call, worker), unlessNoWorker(listLatest)] as const
-  const [versions, latest] = await Promise.all(lists).catch(refuse)
+  const [versions, latest] = await Promise.all(lists).catch(throwAsUserError)
   const secrets = versions.flatMap(({ bindings }) => bindings.filter(({ type }) => type === 'secret_text'))
   return { live: [...new Set(secrets.map(({ name }) => name))], latest }
 }
@@ -45,7 +45,7 @@ async function listSecrets(target: Target): Promise<SecretNames> {
 async function checkEditable(target: Target): Promise<void> {
   const { wrangler, call } = await openAccount(target)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
-  const [live, latest] = await Promise.all(versions).catch(refuse)
+  const [live, latest] = await Promise.all(versions).catch(throwAsUserError)
   if (live.every(({ versionId }) => versionId === latest)) return
   throw new UserError([
     `${problem}, because the latest version does not get all requests.`,

@@ -37,6 +37,6 @@ function formatAddress(email: string): string {
 /** @param since the day of `inProductionSince`. */
 export function describeEvidence(since: string | null): string {
   return since === null
-    ? 'The service has not run in production, on Cloudflare’s network, yet, so nothing below was measured there. Freshness and outages are tested with the service’s own code, while plans, accounts and storage change and fail. Availability was not measured.'
+    ? 'The service has not run in production yet, so nothing below was measured there. Tests run the service’s own code while plans, accounts and storage change and fail: they check freshness and outages, not availability.'
     : `The service has run in production, on Cloudflare’s network, since ${since}. Availability is measured there. Freshness and outages of the database are also tested, with the service’s own code.`
 }

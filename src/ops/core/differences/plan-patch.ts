@@ -174,7 +174,7 @@ export function applyPatches(
       const place: Place = { ...patch.place, field: 'identifier' }
       const fix =
         suggestName(identifier, [...plansByIdentifier.keys()]) ??
-        'Delete a row that is no plan. To add a plan, use catalog import.'
+        'If the row is not a plan, delete it. To add a plan, use catalog import.'
       defects.push({ place, expected, found: describeValue(identifier), fix })
       continue
     }
