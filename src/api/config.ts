@@ -27,7 +27,7 @@ export interface Config {
 export interface ConfigSource {
   TOKEN_LIFETIME_SECONDS?: string | number
   PBKDF2_ITERATIONS?: string | number
-  /** Only for the command line: `required` makes publications wait for another operator. */
+  /** Only the command line reads this variable: `required` makes publications wait for another operator. */
   CATALOG_APPROVAL?: string
 }
 

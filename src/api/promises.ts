@@ -36,9 +36,9 @@ interface HistoryEntry {
   text: string
 }
 
-/** For partners' questions, and for wrong data. */
+/** Partners write to this address with questions, and about wrong data. */
 export const support = { name: 'Partner support', email: 'support@catalog.example.com' }
-/** For vulnerabilities. */
+/** Vulnerabilities are reported to this address. */
 export const securityEmail = 'security@catalog.example.com'
 
 /**

@@ -6,5 +6,5 @@ export const plansPath = '/api/v3/partners/:shortName/plans'
 /** The name of the Worker's schedule in the usage dataset, where a request has its route. */
 export const scheduleName = 'schedule'
 
-/** By path: how `ops watch` names the answers. */
+/** The name that `ops watch` prints for the answers of each path. */
 export const answersByRoute: Readonly<Record<string, string>> = { [tokenPath]: 'Tokens', [plansPath]: 'Lists' }

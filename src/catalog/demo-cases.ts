@@ -1,7 +1,7 @@
 // The cases of the demo catalog, with which partners test their programs. The site shows them.
 
 /**
- * By country: what its list holds, and what a partner's program should do with it, in Markdown without blocks.
+ * For each country, says what its list holds and what a partner's program should do with the list, in Markdown without blocks.
  * test/catalog/demo.test.ts proves that the lists of demo.json are these.
  */
 export const demoCases = {

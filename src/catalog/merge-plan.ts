@@ -17,7 +17,7 @@ export interface FieldConflict {
 }
 
 export interface PlanMerge<Plan> {
-  /** Where there is a conflict, it has the value of `own`. */
+  /** The merged plan. A field in conflict has the value of `own`. */
   plan: Plan | null
   conflicts: FieldConflict[]
 }
@@ -83,7 +83,7 @@ function listItems(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether two JSON values are the same. The order of members and of items doesn't matter. */
+/** Tells whether two JSON values are the same. The order of members and of items doesn't matter. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item) => b.includes(item))
   if (!isJsonObject(a) || !isJsonObject(b)) return a === b

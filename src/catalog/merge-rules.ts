@@ -6,7 +6,7 @@ export interface MergeRule {
   isSet?: true
   /** Computes the value from the merged fields. */
   compute?: (fields: Readonly<Record<string, unknown>>) => unknown
-  /** For a return: the field with its date. A new return conflicts with a new date by somebody else, because both belong to one month. */
+  /** The field with the date of a return. A new return conflicts with a new date by somebody else, because both belong to one month. */
   dateField?: string
 }
 

@@ -68,12 +68,12 @@ type FilterValues = { [Name in FilterName]: NonNullable<ReturnType<(typeof defin
 /** The filters of one request. A plan must match all of them. */
 export type PlanFilter = Partial<FilterValues>
 
-/** In the order of the documentation. */
+/** All filters, in the order of the documentation. */
 export const planFilters: { [Name in FilterName]: FilterDefinition<FilterValues[Name]> } = definitions
 
 type PlanFilterDefinition = (typeof planFilters)[FilterName]
 
-/** In alphabetical order, which is the order in cache keys and in error messages. */
+/** The names in alphabetical order, as cache keys and error messages list them. */
 export const filterNames = Object.keys(planFilters).filter(isFilterName).toSorted()
 
 function isFilterName(name: string): name is FilterName {

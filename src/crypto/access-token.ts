@@ -26,10 +26,10 @@ export interface AccessTokenClaims {
   exp: number
 }
 
-/** Why a JWS is invalid. For the log: callers see only `invalid_token`. */
+/** Why a JWS is invalid. Only the log has it: callers see only `invalid_token`. */
 export type JwsDefect = 'too_long' | 'not_three_segments' | 'foreign_header' | 'not_canonical' | 'bad_signature'
 
-/** Why a token is invalid. For the log, too. */
+/** Why a token is invalid. This, too, is only for the log. */
 export type TokenDefect =
   | JwsDefect
   | 'payload_not_an_object'

@@ -35,7 +35,7 @@ export function generateClientSecret(random = randomBytes): string {
   return `${secretPrefix}${text}${computeChecksum(text)}`
 }
 
-/** Whether a text has the form and the checksum of a client secret. Only for operators: the Worker takes any text as a secret. */
+/** Tells whether a text has the form and the checksum of a client secret. Only for operators: the Worker takes any text as a secret. */
 export function isClientSecret(text: string): boolean {
   const end = secretPrefix.length + secretRandomLength
   const isFormed = new RegExp(`^${clientSecretPattern}$`).test(text)
@@ -103,7 +103,7 @@ export async function findMatchingHash(
   return undefined
 }
 
-/** Takes the place of a hash that is missing. */
+/** A derivation uses this salt and digest where a hash is missing or malformed, so that every refusal takes equally long. */
 const dummy = { salt: new Uint8Array(saltBytes), digest: new Uint8Array(digestBytes) }
 
 /** 22 and 43 characters hold the bytes of a salt and of a digest. */

@@ -14,12 +14,12 @@ export interface Seal {
    * @returns the ID of the key, and the MAC in Base64url: `1795262400.…`
    */
   sign: (text: string, nowMs: number) => Promise<string>
-  /** Whether `mac`, as `sign` returns it, is right. */
+  /** Tells whether `sign` made `mac` for this text, with a key that was not dropped since. */
   verify: (text: string, mac: string) => Promise<boolean>
 }
 
 export function createSeal(signingKeys: SigningKeys<SealingKey>): Seal {
-  /** By the IDs of the signing keys. A key is derived at its first use, because most requests need none. */
+  /** The derived keys, by the IDs of the signing keys. A key is derived at its first use, because most requests need none. */
   const derived = new Map<string, CryptoKey>()
   const getKey = async ({ kid, jwk }: SealingKey) => {
     const key = derived.get(kid) ?? (await deriveKey(jwk.k))

@@ -5,9 +5,9 @@ import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 export interface SigningKey {
   /** Ten digits: the Unix second from which the key signs. */
   kid: string
-  /** For signing: hono/jwt writes `kid` into the header only when it gets a JWK. */
+  /** Signs tokens. It is a JWK, because hono/jwt writes `kid` into the header only when it gets a JWK. */
   jwk: OctJwk
-  /** For verifying. Kept, because importing the key takes as long as verifying a token. */
+  /** Verifies tokens. It is kept, because importing the key takes as long as verifying a token. */
   verifyKey: CryptoKey
   /** The first segment of every token that this key signs. */
   encodedHeader: string

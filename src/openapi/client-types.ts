@@ -2,7 +2,7 @@
 import { planFilters } from '../catalog/plan-filters.ts'
 import type { FieldSchema } from './plan-json-schema.ts'
 
-/** @param schemas of the plan's objects, by name */
+/** Formats the types. @param schemas the schemas of the plan's objects, by name */
 export function formatClientTypes(
   planFields: Record<string, FieldSchema>,
   schemas: Record<string, FieldSchema>,
@@ -28,7 +28,7 @@ ${fields.join('\n')}
 `
 }
 
-/** Returns the TypeScript type of a field, such as `string | null`. @param schemas of the plan's objects, by name. */
+/** Returns the TypeScript type of a field, such as `string | null`. @param schemas the schemas of the plan's objects, by name */
 function formatFieldType(
   { $ref, type, anyOf, properties, additionalProperties }: FieldSchema,
   schemas: Record<string, FieldSchema>,

@@ -5,7 +5,7 @@ import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import { describePlan } from './plan-json-schema.ts'
 
-/** @param origin of the service, or empty. Some tools don't resolve `/` against the address of the document. */
+/** @param origin the origin of the service, or an empty text. Some tools don't resolve `/` against the address of the document. */
 export function formatOpenapi(origin: string): string {
   return `${JSON.stringify(buildOpenapi(describePlan(), origin), null, 2)}\n`
 }
@@ -177,7 +177,7 @@ function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, origin
   }
 }
 
-/** Describes a required header. @param rule besides the type. */
+/** Describes a required header. @param rule what its schema says besides the type */
 function describeHeader(
   description: string,
   rule: { format?: string; const?: string; pattern?: string },

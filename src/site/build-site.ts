@@ -32,7 +32,7 @@ export function readSiteOrigin(text = ''): string {
 
 /**
  * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
- * @param origin of the service, if it is known. Without it, files for programs name no origin, and "Try it" has its form.
+ * @param origin the origin of the service, if it is known. Without it, files for programs name no origin, and "Try it" has its form.
  */
 export async function buildSite(folder: string, origin = ''): Promise<void> {
   const draft = `${folder}.${process.pid}`

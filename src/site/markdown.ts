@@ -51,7 +51,7 @@ function createMarked(): Marked {
 /** What replaces a comment such as `<!-- samples -->` in a page: Markdown, or HTML, with a text for the page as Markdown. */
 export type Block = string | { html: Markup; markdown: string }
 
-/** Reads a page of src/site/pages as HTML and as Markdown. Its title is the level-1 heading. @param blocks by the name in the comment. */
+/** Reads a page of src/site/pages as HTML and as Markdown. Its title is the level-1 heading. @param blocks by comment name: the blocks */
 export function readProse(file: string, blocks: Record<string, Block>) {
   const source = readSiteFile(`pages/${file}`)
   /** Replaces each comment by what `choose` returns for its block. */

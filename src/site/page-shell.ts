@@ -5,10 +5,10 @@ import { changes, support } from '../api/promises.ts'
 export type Markup = ReturnType<typeof html>
 
 export interface Page {
-  /** For example `/tokens`, which is served from tokens.html. */
+  /** The path of the page, such as `/tokens`, which is served from tokens.html. */
   path: string
   title: string
-  /** For search engines. */
+  /** The summary that search engines show. */
   description: string
   body: Markup
   markdown: string
@@ -28,7 +28,7 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
   return path === '/' ? '/index.md' : `${path}.md`
 }
 
-/** @param origin is empty if it is not known. */
+/** Renders a page as HTML. @param origin the origin of the service, empty if it is not known */
 export async function renderPage(page: Page, sections: Section[], origin: string): Promise<Markup> {
   const pages = sections.flatMap((section) => section.pages)
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`

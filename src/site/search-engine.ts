@@ -3,7 +3,7 @@ import MiniSearch from 'minisearch'
 
 /** A page, or a part of a page that a link can point to. */
 export interface SearchEntry {
-  /** For example `/tokens#get-a-token`. */
+  /** The URL of the page or the part, such as `/tokens#get-a-token`. */
   url: string
   /** The page's title, and the heading above if there is one. */
   page: string

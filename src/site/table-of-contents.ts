@@ -12,7 +12,7 @@ import { createSyncJob } from './blocks/sync-job.ts'
 import { readProse, type Block } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 
-/** @param origin of the service, if it is known. */
+/** Lists all pages in sections. @param origin the origin of the service, empty if it is not known */
 export function listSections(origin = ''): Section[] {
   return [
     {

@@ -9,11 +9,11 @@ export interface AppEnv {
     requestId: string
     /** Unix milliseconds at which the request arrived: the time now for all work of the request. */
     nowMs: number
-    /** For the log, set once the partner is known. The token endpoint sets only the short name. */
+    /** The partner in the log, set once it is known. The token endpoint sets only the short name. */
     partner?: Pick<PartnerAccess, 'shortName'> & Partial<Pick<PartnerAccess, 'country'>>
-    /** For the log, set when the request is refused. */
+    /** The refusal in the log, set when the request is refused. */
     refusal?: { code: string; reason: string | undefined }
-    /** For the log, set when a plan list is answered. `isOld`: D1 failed, so the list may be outdated. */
+    /** The source and age of a list in the log, set when a plan list is answered. `isOld`: D1 failed, so the list may be outdated. */
     answeredBy?: { tier: string; ageSeconds: number; isOld: boolean }
   }
 }

@@ -2,7 +2,7 @@
 import { StorageError } from '../db/database.ts'
 
 export const d1DeadlineMs = 5000
-/** For each statement of the schedule. D1 itself ends a statement after 30 s. */
+/** The schedule waits this long for each statement. D1 itself ends a statement after 30 s. */
 export const scheduleDeadlineMs = 60_000
 export const kvReadDeadlineMs = 2000
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
@@ -10,7 +10,7 @@ export const rateLimitDeadlineMs = 1000
 
 /**
  * Settles like `work`, or rejects after `ms` milliseconds. The work itself goes on, because a call of a binding can't be cancelled.
- * @param name of the thing that is waited for, the subject of the error's message
+ * @param name the name of the thing that is waited for, the subject of the error's message
  */
 export function withDeadline<T>(
   work: Promise<T>,

@@ -22,7 +22,7 @@ export function countInDataset(dataset: AnalyticsEngineDataset | undefined, poin
 /** Logs a problem that does not fail the request. Adds the request's ID. */
 export type LogWarning = (event: LogEvent) => void
 
-/** A thrown value as text, for the log only. */
+/** Formats a thrown value as text, for the log only. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : 'a thrown value that is not an Error'
 }

@@ -11,7 +11,7 @@ import { countInDataset, describeError, log } from './log.ts'
 
 /**
  * Runs the schedule once. Never rejects: it logs a failure, and the run of the next minute tries again.
- * @param version of the Worker, for the log.
+ * @param version the version of the Worker, for the log
  * @param dataset gets a point at the end of each run, by which `ops watch` notices that runs are missing.
  */
 export async function publishDue(

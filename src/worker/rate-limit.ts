@@ -67,7 +67,7 @@ const addressOfWorkers = '2a06:98c0:3600::103'
  * @param worker the zone in CF-Worker, a header that clients can't send
  */
 export function getNetwork(address = 'none', worker?: string): string {
-  // In its canonical form (RFC 5952), undefined for IPv4.
+  // The address in its canonical form (RFC 5952), undefined for IPv4.
   const ipv6 = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1)
   if (!ipv6) return address
   if (ipv6 === addressOfWorkers) return worker ? `worker:${worker}` : ipv6

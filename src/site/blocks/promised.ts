@@ -34,7 +34,7 @@ function formatAddress(email: string): string {
   return `[${email}](mailto:${email})`
 }
 
-/** @param since the day of `inProductionSince`. */
+/** Says what supports the promised numbers. @param since the value of `inProductionSince` */
 export function describeEvidence(since: string | null): string {
   return since === null
     ? 'The service has not run in production yet, so nothing below was measured there. Tests run the service’s own code while plans, accounts and storage change and fail: they check freshness and outages, not availability.'

@@ -5,9 +5,9 @@ import { formatCode, readSiteFile, renderCode, type Block } from '../markdown.ts
 interface Tab {
   /** The name of the language. start.css shows its panel, and every-page.ts remembers the choice. */
   label: string
-  /** In src/site, and below the site's address. */
+  /** The path of the file in src/site, and below the site's address. */
   file: string
-  /** For the colors of the code. */
+  /** The language whose syntax colors the code. */
   language: string
   /** Downloads and runs the program. */
   command: string

@@ -5,7 +5,7 @@ import type { Block } from '../markdown.ts'
 
 /**
  * The form works with its program alone: the site's Content-Security-Policy forbids to submit it.
- * @param origin of this service, if the build knows it.
+ * @param origin the origin of this service, if the build knows it.
  */
 export function createTryForm(origin: string, sandboxOrigin: string | null): Block {
   if (sandboxOrigin !== null && origin.startsWith('https:') && origin !== new URL(sandboxOrigin).origin)

@@ -36,7 +36,7 @@ export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, {
 
 /**
  * Makes a 401 with its WWW-Authenticate header. The header names an error only if the request had a token (RFC 6750 section 3.1).
- * @param reason for the log only
+ * @param reason the reason for the log, which the caller does not see
  */
 function createChallenge(
   code: 'missing_token' | 'expired_token' | 'invalid_token',

@@ -39,7 +39,7 @@ export interface ClientFacts {
   nowSeconds: number
   /** Unix seconds: later changes of the partner may be missing. Equals `nowSeconds` if D1 answered. */
   asOfSeconds: number
-  /** Whether D1 failed, so that the partner may have a newer secret. */
+  /** True if D1 failed, so that the partner may have a newer secret. */
   isOld: boolean
   /** Call it only after the secret was verified. Keeps the check, and reads the partner's list from KV after the response. */
   accept: () => void

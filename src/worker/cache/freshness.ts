@@ -12,13 +12,13 @@ export const staleWhileRevalidateMs = freshnessSeconds * 1000
  * before. KV deletes its copies after this time.
  */
 export const staleIfErrorMs = staleIfErrorHours * 3600_000
-/** For this long after D1 failed, requests that have an old copy do not ask D1. */
+/** Requests that have an old copy do not ask D1 for this long after D1 failed. */
 export const outagePauseMs = 10_000
 /** After the pause, one request asks D1. The others use old copies until D1 has answered, at most for this long. */
 export const outageProbeMs = d1DeadlineMs + 1000
 /** A copy in KV that is older than this is written again, so that an outage always finds a recent copy. */
 export const kvRewriteMs = copyRenewalHours * 3600_000
-/** For this long after KV refused a copy, an isolate does not try again. */
+/** An isolate does not write a copy again for this long after KV refused it. */
 export const kvRetryMs = 60_000
 
 /**
@@ -36,7 +36,7 @@ export function computeAgeMs(timeMs: number, nowMs: number): number {
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
 
-/** Whether a check or a list that was current at `timeMs` may be used while D1 fails. */
+/** Tells whether a check or a list that was current at `timeMs` may be used while D1 fails. */
 export function isUsableInOutage(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs
 }

@@ -9,7 +9,7 @@ import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { Copied } from './copy-renewal.ts'
 
-/** Whether a key is within KV's limit of 512 bytes. A stranger's client ID may have any characters. */
+/** Tells whether a key is within KV's limit of 512 bytes. A stranger's client ID may have any characters. */
 export function isKvKey(key: string): boolean {
   return new TextEncoder().encode(key).byteLength <= 512
 }

@@ -35,7 +35,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   const shareRow = createSharedWork<ClientCheck>(clock)
   const shareRenewal = createSharedWork<ClientCheck>(clock)
 
-  /** Whether no partner has changed since the check, as far as the isolate knows. */
+  /** Tells whether no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
   /** Makes a check from D1's answer. @param readAtMs Unix milliseconds at which D1 was asked */
@@ -86,8 +86,8 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Whether the check is new enough to replace KV's entry. A check whose row was read over an hour ago is not: somebody may have changed
-   * the row by hand, which gives no new change ID.
+   * Tells whether the check is new enough to replace KV's entry. A check whose row was read over an hour ago is not: somebody may have
+   * changed the row by hand, which gives no new change ID.
    */
   function isEnough(check: ClientCheck, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
     const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs
@@ -140,8 +140,8 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     renewCopy: renewPartnerCopy,
 
     /**
-     * Renews a check that is due. One query renews all checks of the newest change. The check of an earlier change may be
-     * outdated, so its own row is read.
+     * Renews a check that is due. If no partner has changed, one query confirms every check that was made at the newest change. A check
+     * that was made at an earlier change may be outdated, so its own row is read.
      */
     renew: async (context: CacheContext, clientId: string): Promise<void> => {
       const check = clients.get(clientId)?.check
@@ -151,7 +151,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       renewPartnerCopy(context, clientId)
     },
 
-    /** For a request that waits: it needs the partner's own row. */
+    /** Asks D1 for a request that waits for the partner's own row. */
     ask: async (context: CacheContext, clientId: string): Promise<ClientCheck> => {
       const check = await readRow(context, clientId)
       renewPartnerCopy(context, clientId)
@@ -159,7 +159,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     },
 
     /**
-     * For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Each sign-in asks for itself.
+     * Asks D1 for a sign-in: the primary, because a new secret would fail on a replica that lags behind. Each sign-in asks for itself.
      * @returns `nowSeconds`: D1's clock, in Unix seconds
      */
     askPrimary: async (context: CacheContext, clientId: string) => {

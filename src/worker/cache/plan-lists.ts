@@ -17,7 +17,7 @@ export interface ListAnswer {
   tier: 'memory' | 'kv' | 'd1' | 'd1-miss'
   /** Seconds since the list was last known to be current. */
   ageSeconds: number
-  /** Whether D1 failed, so that the list may be outdated. The check of the partner may be new all the same. */
+  /** True if D1 failed, so that the list may be outdated. Even then, the check of the partner may be new. */
   isOld: boolean
   /** The value of a Cache-Status header (RFC 9211). `ttl` is negative for a list that is not known to be current. */
   cacheStatus: string
@@ -146,7 +146,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   return {
     read,
 
-    /** Whether memory holds the bytes of a list. */
+    /** Tells whether memory holds the bytes of a list. */
     isHeld: (body: Uint8Array) => [...lists.values()].some((list) => list.body === body),
 
     /** Reads KV's copy into memory, unless memory has a list. @returns whether there is a list that is usable while D1 fails */

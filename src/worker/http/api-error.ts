@@ -7,7 +7,7 @@ export interface ErrorBody {
   message: string
   error: ErrorCode
   requestId: string
-  /** Only from the token endpoint: the text of `message`, which OAuth libraries show (RFC 6749 section 5.2). */
+  /** Only errors of the token endpoint have it: the text of `message`, which OAuth libraries show (RFC 6749 section 5.2). */
   error_description?: string
 }
 

@@ -21,7 +21,7 @@ export type RespondConditionally = ReturnType<typeof createRespondConditionally>
  * @param isCached whether the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
-  /** By ETag: the large bodies, with the client of each reader. The references are weak, because nothing reports a cancelled request. */
+  /** The large bodies by ETag, with the client of each reader. The references are weak: nothing reports a cancelled request. */
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
   /** @returns undefined if the bodies of the client's other readers, or of all readers, leave no room. A body alone always has room */
@@ -62,7 +62,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
 
   /**
    * @param list its ETag is strong and in quotes (RFC 9110 section 8.8.3)
-   * @param headers of the 200 and of the 304, with the ETag
+   * @param headers the headers of the 200 and of the 304, with the ETag
    * @param client the ID of the partner's client
    * @throws ApiError with a 503 when the bodies of readers leave no room
    */

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 import { commonHeaders, type AppEnv } from '../app-env.ts'
 
-/** Whether the sender means the API, even with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
+/** Tells whether the sender means the API, even with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
 export function isApiPath(path: string): boolean {
   return /^\/+api(?:\/|$)/i.test(path)
 }
