@@ -67,7 +67,7 @@ const questionWords = new Set(
 
 const commonWords = new Set(['plan', 'fund', 'list', 'show', 'api'])
 
-/** `lockInPeriod` is found by "lockin", by "period", and by "lock in". */
+/** Lists the stems of a term and of its parts, so that "lockin", "period" and "lock in" find `lockInPeriod`. */
 function listTerms(term: string): string[] {
   const parts = term.split(/(?<=[a-z0-9])(?=[A-Z])/)
   return [...new Set([term, ...parts].map(stem))]

@@ -92,12 +92,12 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
     }
 
-    /** True for a request that will be refused, too: it needs no list. */
+    /** Tells whether an old list can be served. Also true for a request that needs no list, such as one that will be refused. */
     async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
       return !partner || !filter || lists.ensureOld(createListRequest(context, partner.country, filter))
     }
 
-    /** Also loads the list again, if the renewed check shows that the list is outdated. */
+    /** Renews the check, and loads the list again if the renewed check shows that the list is outdated. */
     async function renewAfterResponse(): Promise<void> {
       try {
         await checks.renew(context, clientId)

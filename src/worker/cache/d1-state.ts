@@ -44,7 +44,7 @@ export function createD1State(clock: () => number) {
   }
 
   /**
-   * Whether a request that has an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one
+   * Tells whether a request that has an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one
    * request, which must ask D1, and false for the others until D1 has answered or 6 s have passed. Requests without a copy always ask.
    */
   function claimProbe(): boolean {

@@ -12,7 +12,7 @@ interface Running<T> {
 
 /**
  * Returns a function that runs `work`, or waits for the work that another request runs under the same key. A request keeps the work
- * that it starts alive with `waitUntil`. If the request is cancelled all the same, its work never settles: when the work is 11 s old,
+ * that it starts alive with `waitUntil`. If that request is cancelled even so, its work never settles: when the work is 11 s old,
  * one of the waiting requests starts its own, and the others join it. The map needs no bound: deadlines of D1 and KV settle all work.
  * @param clock the time in Unix milliseconds
  */

@@ -18,7 +18,7 @@ export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 /**
  * A reader is a response that a client is still receiving.
  * @param maxStreamedBytes limit for all large bodies of readers. A body with several readers counts once. A body in the cache doesn't count.
- * @param isCached whether the cache holds a body
+ * @param isCached tells whether the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
   /** The large bodies by ETag, with the client of each reader. The references are weak: nothing reports a cancelled request. */
