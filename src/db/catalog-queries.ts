@@ -79,7 +79,7 @@ export interface CatalogSize {
   lists: ReadonlyMap<string, ListSize>
 }
 
-/** Selects the size that the catalog would have without some plans. */
+/** Selects the size that the published catalog would have without some plans. */
 export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(planIds))))
   const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
@@ -88,6 +88,7 @@ export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly 
     )
     select null, count(*), 0 from others
     union all select value, count(*), sum(bytes) from others, json_each(viewable_in) group by value`)
+  // The row without a country counts the plans of the whole catalog.
   const lists = rows.flatMap(([country, plans, bytes]): [string, ListSize][] =>
     country === null ? [] : [[country, { plans, bytes }]],
   )

@@ -159,11 +159,15 @@ function computeNextValues(change: PartnerChange): ChangeValues {
   }
 }
 
-/** @returns the new secret, and each earlier secret that still works for a while. A CHECK of the table refuses more than two secrets */
+/**
+ * @returns a JSON array: the earlier secrets that still work after this change, as `SecretReplacement` says, then the new secret. A CHECK of
+ * the table refuses more than two secrets
+ */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
   const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), ${now} + ${graceSeconds})`
+  // The newest secret has no expiry. With 'replace-newest', its end is therefore null, and the query drops it.
   const end = change.kind === 'replace-newest' ? expiresAt : graceEnd
   const kept = sql`
     select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(${newest.secrets}) where ${end} > ${now}`

@@ -30,7 +30,10 @@ const before = alias(changeRecord, 'before')
 const { changedAt, actor, command, note, kind } = changeRecord
 const changeFields = { changedAt, actor, command, note, kind }
 
-/** A partner as operators see it. `id` is the ID of its newest row. `secrets` are the secrets that work, the oldest first. */
+/**
+ * A partner as operators see it. `id` is the ID of the partner's newest row in `change_record`. `secrets` are the secrets that work, the
+ * oldest first.
+ */
 export type Partner = Awaited<ReturnType<typeof selectPartners>>[number]
 export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[number]
 export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]

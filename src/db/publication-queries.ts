@@ -32,7 +32,7 @@ export interface PublicationFilter {
   /** Publications that were published after this revision of the catalog. */
   afterRevision?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
-  /** Whether open publications of other times are selected, too. */
+  /** Whether to select pending and conflicted publications of any time, too. */
   isOpenIncluded?: boolean
 }
 

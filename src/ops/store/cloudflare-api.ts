@@ -44,10 +44,10 @@ export async function openAccount({ env }: Target) {
 
 /**
  * Asks for the data points of an environment: the Worker writes one for each request. Their dataset exists from the first one on.
- * @param write receives the name of the dataset, and returns SQL.
+ * @param writeQuery receives the name of the dataset, and returns SQL.
  * @returns the rows.
  */
-export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
+export type QueryUsage = (writeQuery: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
 /** @throws UserError for a local target: only requests to a deployed environment are counted. */
 export function refuseLocalTarget({ remote }: Target): void {
@@ -65,7 +65,7 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
   }
-  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(throwAsUserError)
+  return (writeQuery) => ask(`${writeQuery(dataset)} FORMAT JSON`).catch(throwAsUserError)
 }
 
 /**

@@ -11,7 +11,7 @@ const maxDelayMs = 1000
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** What tests replace. */
+/** The functions of a retry that tests replace. */
 export interface Pacing {
   /** Returns a number from 0 up to 1. */
   random?: () => number

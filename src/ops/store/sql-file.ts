@@ -67,8 +67,8 @@ export async function openTemporaryDatabase(
 }
 
 /**
- * Throws an error of SQLite, or for a number that JavaScript can't hold, as a UserError that begins with `complaint`. Throws any other
- * error as it is.
+ * Throws an error of SQLite as a UserError that begins with `complaint`, also the error for a number that JavaScript can't hold. Throws
+ * any other error as it is.
  */
 export function refuseSql(complaint: string, error: unknown): never {
   const isOfSqlite = ['ERR_SQLITE_ERROR', 'ERR_OUT_OF_RANGE'].includes(String(readPath(error, 'code')))

@@ -1,4 +1,4 @@
-// What commands use of the world outside: terminal, clock, stores, variables. A test passes its own.
+// The world outside, as far as commands use it: terminal, clock, stores, variables. A test passes its own.
 // Modules that only some commands need are loaded when they are used.
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { readGitEmail } from '../../store/checkout.ts'

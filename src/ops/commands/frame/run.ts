@@ -1,4 +1,4 @@
-// What a verb gets besides its input: the context, and functions that print and ask.
+// The `run` of a verb, such as `plan close`, gets a `Run` besides its input: the context, and functions that print and ask.
 import type { Target } from '../../shared/target.ts'
 import { confirm } from '../../terminal/confirm.ts'
 import { paintLines } from '../../terminal/colors.ts'

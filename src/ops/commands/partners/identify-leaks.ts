@@ -25,7 +25,7 @@ const uncertain: Record<string, string> = {
   'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
 
-/** What leaks are compared with: the live secrets and keys of an environment. */
+/** The live secrets and keys of an environment, with which leaks are compared. */
 interface Known {
   target: Target
   nowSeconds: number

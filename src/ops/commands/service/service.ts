@@ -50,11 +50,11 @@ export const watch = verb({
   async run({ url, query: name }, run) {
     const { target, clock, openUsage, findOrigin, variables } = run
     refuseLocalTarget(target)
-    const query: QueryUsage = async (write) => (await openUsage(target))(write)
-    const write = usageQueries.get(name ?? '')
-    if (write) {
+    const query: QueryUsage = async (writeQuery) => (await openUsage(target))(writeQuery)
+    const writeQuery = usageQueries.get(name ?? '')
+    if (writeQuery) {
       let sql = ''
-      const rows = await query((dataset) => (sql = write(dataset)))
+      const rows = await query((dataset) => (sql = writeQuery(dataset)))
       return { data: rows, note: sql }
     }
     const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }
@@ -119,8 +119,8 @@ async function examineTarget(
 
 /** Checks when the schedule last ran. If that can't be read, it is only a warning: not every API token may read usage. */
 async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
-  const { write, judge } = alerts.schedule
-  const result = openUsage(target).then(async (query) => judge(await query(write)))
+  const { writeQuery, judge } = alerts.schedule
+  const result = openUsage(target).then(async (query) => judge(await query(writeQuery)))
   return {
     name: 'schedule',
     ...(await result.catch((error: unknown) => ({ ...toProblem(error), level: 'warning' as const }))),

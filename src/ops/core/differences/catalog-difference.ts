@@ -1,4 +1,4 @@
-// What the change of a plan means for partners. Pure.
+// Describes the change of a plan as partners see it. Pure.
 import { comparePlans, type ValueChange } from './plan-paths.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 

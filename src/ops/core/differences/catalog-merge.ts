@@ -33,7 +33,7 @@ export function mergeCatalog({ base, file, current, isPruning }: MergeInput): Me
   for (const before of isPruning ? old : []) {
     if (now.has(before.id) && !kept.has(before.id)) changes.push({ planId: before.id, before, after: null })
   }
-  // Leaves out plans of the file that others removed since. Their IDs may be those of other plans now.
+  // Leaves out plans that the file keeps as they were, and that others removed after its export. Another plan may have their ID now.
   return mergeChanges(now, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 

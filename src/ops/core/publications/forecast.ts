@@ -56,7 +56,7 @@ export async function readPending(
   return { rows: ordered, changesById, plans, sharing, restored: new Set(restored), revision }
 }
 
-/** What will become of a pending publication. */
+/** The forecast of a pending publication. */
 export interface Foreseen {
   /** Why it can't be published; undefined when it can. */
   misfit: Misfit | undefined

@@ -12,7 +12,7 @@ type Row = Record<string, unknown>
 type WriteQuery = (dataset: string) => string
 
 export interface Alert {
-  write: WriteQuery
+  writeQuery: WriteQuery
   /** A sentence that says when the alert is a problem. The numbers were set without real traffic. */
   rule: string
   /**
@@ -57,7 +57,7 @@ const scheduleAdvice = `See "The schedule doesn't run" in src/worker/ONCALL.md.`
 export const alerts = {
   availability: {
     rule: `Over ${maxFailedPercent} % of the requests for tokens, or for lists, fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
-    write: (dataset) =>
+    writeQuery: (dataset) =>
       `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
     judge: (rows) =>
       rows.length === 0
@@ -66,7 +66,7 @@ export const alerts = {
   },
   'stale-lists': {
     rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Partners are promised ${freshnessSeconds} s.`,
-    write: (dataset) =>
+    writeQuery: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${since(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
     judge: (rows) =>
       rows.length === 0
@@ -79,7 +79,7 @@ export const alerts = {
   },
   'kv-failures': {
     rule: `In an hour, over ${maxShareFromD1.percent} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxShareFromD1.lists} such lists are too few to judge.`,
-    write: (dataset) =>
+    writeQuery: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1-miss') GROUP BY tier`,
     judge: (rows) => {
       const lists = sumCounts(rows, 'lists')
@@ -92,7 +92,7 @@ export const alerts = {
   },
   traffic: {
     rule: `In ${quietMinutes / 60} hours, there is no request at all. No partner's request in a day is a warning.`,
-    write: (dataset) =>
+    writeQuery: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner`,
     judge: (rows, smokePartner) => {
       const recent = sumCounts(rows, 'recent')
@@ -104,7 +104,7 @@ export const alerts = {
   },
   schedule: {
     rule: `The last run of the schedule is over ${maxSilentMinutes} minutes old. If it never ran, or its last run failed, that is a warning.`,
-    write: (dataset) =>
+    writeQuery: (dataset) =>
       `SELECT blob2 AS result, MAX(timestamp) AS last_run, toUnixTimestamp(NOW()) - toUnixTimestamp(MAX(timestamp)) AS seconds_ago FROM ${dataset} WHERE blob1 = '${scheduleName}' GROUP BY result`,
     judge: (rows) => {
       const runs = rows.map((row) => ({ row, secondsAgo: readNumber(row, 'seconds_ago') }))
@@ -131,7 +131,7 @@ const overviews: Readonly<Record<string, WriteQuery>> = {
 
 /** All queries, by their names. */
 export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
-  ...Object.entries(alerts).map(([name, { write }]) => [name, write] as const),
+  ...Object.entries(alerts).map(([name, { writeQuery }]) => [name, writeQuery] as const),
   ...Object.entries(overviews),
 ])
 

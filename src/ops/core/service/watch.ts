@@ -25,9 +25,9 @@ const pauseMs = 5000
 export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(
-    ([name, { write, judge }]): [string, () => Promise<CheckResult | CheckResult[]>] => [
+    ([name, { writeQuery, judge }]): [string, () => Promise<CheckResult | CheckResult[]>] => [
       name,
-      async () => judge(await query(write), smokePartner),
+      async () => judge(await query(writeQuery), smokePartner),
     ],
   )
   const [usage, health, smoke] = await Promise.all([
