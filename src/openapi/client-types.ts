@@ -2,8 +2,8 @@
 import { planFilters } from '../catalog/plan-filters.ts'
 import type { FieldSchema } from './plan-json-schema.ts'
 
-/** Formats the types. @param schemas the schemas of the plan's objects, by name */
-export function formatClientTypes(
+/** @param planFields the fields of a plan, by name. @param schemas the schemas of the plan's objects, by name. */
+export function formatTypeScriptTypes(
   planFields: Record<string, FieldSchema>,
   schemas: Record<string, FieldSchema>,
 ): string {

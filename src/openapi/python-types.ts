@@ -2,7 +2,7 @@
 import { planFilters } from '../catalog/plan-filters.ts'
 import type { FieldSchema } from './plan-json-schema.ts'
 
-/** Formats the types. @param schemas the schemas of the plan's objects, by name */
+/** @param planFields the fields of a plan, by name. @param schemas the schemas of the plan's objects, by name. */
 export function formatPythonTypes(
   planFields: Record<string, FieldSchema>,
   schemas: Record<string, FieldSchema>,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseTrusted } from '../json.ts'
-import { formatClientTypes } from '../openapi/client-types.ts'
+import { formatTypeScriptTypes } from '../openapi/client-types.ts'
 import { describePlan } from '../openapi/plan-json-schema.ts'
 import { formatPythonTypes } from '../openapi/python-types.ts'
 import { clientVersion } from './client/investment-plans.mts'
@@ -31,7 +31,7 @@ export async function writeClients(folder: string): Promise<ClientPackage> {
     )
   }
   const typescript = 'client/investment-plans.mts'
-  await write(typescript, /^import .*\nimport .*\n/m, formatClientTypes(plan.properties, objects))
+  await write(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes(plan.properties, objects))
   await write('client/investment_plans.py', /^from plan_types .*\n/m, formatPythonTypes(plan.properties, objects))
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }

@@ -39,16 +39,18 @@ export function renderArtwork(identifier: string): Markup {
 /**
  * Returns the SVG path of a row of hills, filled down to the bottom edge. Each hill is a curve towards its height. Two curves meet
  * half-way between their heights, where they have the same slope.
+ * @param level the average height of the hills, measured from the top edge.
+ * @param random returns a number from 0 to 1.
  */
-function drawRidge(top: number, random: () => number): string {
+function drawRidge(level: number, random: () => number): string {
   const step = 80
-  const drawHeight = () => top + (random() - 0.5) * 50
-  let height = drawHeight()
-  let next = drawHeight()
+  const pickHeight = () => level + (random() - 0.5) * 50
+  let height = pickHeight()
+  let next = pickHeight()
   let path = `M0 ${round((height + next) / 2)}`
   for (let x = 0; x < width; x += step) {
     height = next
-    next = drawHeight()
+    next = pickHeight()
     path += `Q${x + step / 2} ${round(height)} ${x + step} ${round((height + next) / 2)}`
   }
   return `${path}V${artHeight}H0z`

@@ -136,8 +136,8 @@ async function measureSituations(
 
   const bothCosts: Cost[] = []
   for (const name of both) bothCosts.push(await signInAndRequest(name))
-  const bothRow = toRow('new isolate: token, then list. The sum of both, with a derivation', 1, bothCosts)
-  const failingRows = await signInTwice(failing, 'error', 'new isolate: token while D1 fails, with a derivation')
+  const bothRow = toRow('new isolate: token that derives a hash, then list, together', 1, bothCosts)
+  const failingRows = await signInTwice(failing, 'error', 'new isolate: token that derives a hash, while D1 fails')
   const hangingNames = hanging.slice(0, hangingSamples)
   const hangingRows = await signInTwice(
     hangingNames,

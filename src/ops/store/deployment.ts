@@ -49,8 +49,8 @@ export async function runProjectCheck(): Promise<boolean> {
 }
 
 /**
- * Runs `wrangler deploy`, which prints and asks for itself. In CI, it asks nothing and answers yes. It takes many variables for a sign of
- * CI, such as BUILD_ID: CI=false tells it that there is none.
+ * Runs `wrangler deploy`, which prints to the user's terminal and asks its questions there. In CI, wrangler asks nothing and answers yes.
+ * Wrangler mistakes variables such as BUILD_ID for a sign of CI; CI=false prevents the mistake.
  * @param origin of the service, for the build of the site.
  * @returns the ID of the version; undefined when wrangler failed.
  */

@@ -5,9 +5,9 @@ import { UserError } from '../shared/user-error.ts'
  * What a failure says about a call.
  *
  * `busy`: the call did not run, and a repetition may run. `unknown`: the call may have had its effect, or may have it later.
- * `exhausted`: like `unknown`, and a repetition would fail, too. `refused`: it had no effect, and a repetition would be refused.
+ * `stopped`: like `unknown`, and D1 would stop a repetition, too. `refused`: it had no effect, and a repetition would be refused.
  */
-export type FailureKind = 'busy' | 'unknown' | 'exhausted' | 'refused'
+export type FailureKind = 'busy' | 'unknown' | 'stopped' | 'refused'
 
 export interface StoreFailure {
   kind: FailureKind
@@ -43,7 +43,7 @@ const busyCodes = new Set<unknown>([7429, 971])
 
 /** Classifies an answer that is not a success. @param codes Cloudflare's error codes. @param reason its messages. */
 export function classifyAnswer(status: number, codes: readonly unknown[], reason: string): FailureKind {
-  if (exhaustion.test(reason)) return 'exhausted'
+  if (exhaustion.test(reason)) return 'stopped'
   if (interruption.test(reason)) return 'unknown'
   if (status === 429 || codes.some((code) => busyCodes.has(code))) return 'busy'
   return status >= 500 ? 'unknown' : 'refused'
@@ -63,7 +63,7 @@ export function findFailure(error: unknown): StoreFailure | undefined {
 /** Whether a call that failed may have had its effect. */
 export function isUncertain(error: unknown): boolean {
   const kind = findFailure(error)?.kind
-  return kind === 'unknown' || kind === 'exhausted'
+  return kind === 'unknown' || kind === 'stopped'
 }
 
 /** Finds the error of Cloudflare in an error that wraps it. */

@@ -8,8 +8,8 @@ test.each<[FailureKind, number, number, string]>([
   ['busy', 400, 7429, 'D1 DB is overloaded. Too many requests queued.'],
   ['busy', 429, 971, 'Please wait and consider throttling your request speed'],
   ['busy', 429, 10429, 'Rate limited'],
-  ['exhausted', 429, 7429, 'D1 DB exceeded its memory limit and was reset.'],
-  ['exhausted', 400, 7500, 'D1 DB exceeded its CPU time limit and was reset.'],
+  ['stopped', 429, 7429, 'D1 DB exceeded its memory limit and was reset.'],
+  ['stopped', 400, 7500, 'D1 DB exceeded its CPU time limit and was reset.'],
   ['unknown', 429, 7429, 'D1 DB storage operation exceeded timeout which caused object to be reset.'],
   ['unknown', 500, 7500, 'D1_ERROR: Network connection lost.'],
   ['unknown', 400, 7500, 'D1 DB reset because its code was updated.'],
@@ -24,7 +24,7 @@ test.each<[FailureKind, number, number, string]>([
 const busy = new Error('D1_ERROR: database is locked: SQLITE_BUSY')
 const overloaded = new CloudflareError('overloaded', { kind: 'busy' })
 const unknown = new CloudflareError('lost', { kind: 'unknown' })
-const exhausted = new CloudflareError('too much', { kind: 'exhausted' })
+const stopped = new CloudflareError('too much', { kind: 'stopped' })
 const refused = new CloudflareError('refused')
 
 /** Fails with each error in turn, and notes the waits and the lines for people. */
@@ -59,7 +59,7 @@ describe('retry', () => {
   test.each([
     ['a refusal', refused],
     ['a bug', new TypeError('bug')],
-    ['a statement that needs too much', exhausted],
+    ['a statement that needs too much', stopped],
     [
       'an error whose parameters look like a failure',
       new Error('Failed query: insert params: SQLITE_BUSY', { cause: new Error('CHECK constraint failed') }),
@@ -115,7 +115,7 @@ test.each<[string, Error | string | undefined, Error | string | undefined, Outco
   ['without effect', undefined, undefined, 'unchanged'],
   ['refused', refused, undefined, 'unchanged'],
   ['never answered', unknown, 'found', 'unknown'],
-  ['interrupted, because it needs too much', exhausted, 'found', 'unknown'],
+  ['interrupted, because it needs too much', stopped, 'found', 'unknown'],
   ['repeated, and then nothing can be read', undefined, busy, 'unknown'],
 ])('a change that is %s', async (_, attempted, found, outcome) => {
   const changes: OutcomeTracker = { outcome: 'unchanged' }

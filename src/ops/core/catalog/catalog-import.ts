@@ -81,8 +81,8 @@ async function prepareMerge(
   { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
-  const { origin: now, plans: stored } = await selectCatalog(db)
-  const recorded = origin && !isOverwriting ? await selectBase(db, origin, now) : undefined
+  const { origin: currentOrigin, plans: stored } = await selectCatalog(db)
+  const recorded = origin && !isOverwriting ? await selectBase(db, origin, currentOrigin) : undefined
   // The plans of a file have every field of the schema. Plans that were stored before a field was added get it for the merge only.
   const current = stored.map((plan) => fillOlderPlan(plan))
   const { base, plans } = decide(
@@ -112,7 +112,7 @@ async function prepareMerge(
   const others = stored.filter(({ id }) => !changedIds.has(id))
   const takenBack = recorded ? [] : await findTakenBack(db, changes)
   return {
-    baseRevision: now.revision,
+    baseRevision: currentOrigin.revision,
     changes,
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
@@ -140,12 +140,12 @@ function makeConflictError(conflicts: readonly FieldConflict[], later: readonly 
 
 /**
  * Selects the catalog that a file was exported from.
- * @param now the origin of the current catalog.
+ * @param origin of the file. @param current the origin of the catalog as it is now.
  * @throws UserError when the record does not know the revision of the file.
  */
-async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
+async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, current: CatalogOrigin): Promise<CatalogPlan[]> {
   const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
-  if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
+  if (origin.catalog === current.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'
   const fix = 'Export the catalog again, or add --overwrite: the file then overwrites later changes by others.'
   throw new UserError([reason, fix])

@@ -27,14 +27,18 @@ export function mergeCatalog({ base, file, current, isPruning }: MergeInput): Me
   const names = new Map([...old, ...file].map(({ id, identifier }) => [id, identifier]))
   const index = (plans: readonly CatalogPlan[]) =>
     new Map(plans.filter(({ id, identifier }) => names.get(id) === identifier).map((plan) => [plan.id, plan]))
-  const [known, now] = [index(old), index(current)]
-  const changes: PlanChange[] = file.map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after }))
+  const [oldById, currentById] = [index(old), index(current)]
+  const changes: PlanChange[] = file.map((after) => ({
+    planId: after.id,
+    before: oldById.get(after.id) ?? null,
+    after,
+  }))
   const kept = new Set(file.map(({ id }) => id))
   for (const before of isPruning ? old : []) {
-    if (now.has(before.id) && !kept.has(before.id)) changes.push({ planId: before.id, before, after: null })
+    if (currentById.has(before.id) && !kept.has(before.id)) changes.push({ planId: before.id, before, after: null })
   }
   // Leaves out plans that the file keeps as they were, and that others removed after its export. Another plan may have their ID now.
-  return mergeChanges(now, changes).filter(({ before, after }) => before !== null || after !== null)
+  return mergeChanges(currentById, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 
 /** Merges changes that were computed from an earlier catalog. @param current by ID: the plans as they are now. */

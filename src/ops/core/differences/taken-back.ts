@@ -10,7 +10,7 @@ const recentSeconds = 30 * 86_400
 
 /**
  * Compares a change with the publications of the last 30 days.
- * @returns a warning that names the publications whose values the change takes back; nothing when there are none.
+ * @returns a warning that names the publications whose values the change takes back; an empty list if it takes back none.
  */
 export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)

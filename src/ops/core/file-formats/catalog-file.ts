@@ -195,15 +195,15 @@ export function listDisagreements(
 
 const noOther = (field: string) => `an ${field} that no other plan has`
 
-/** The upper half of the possible IDs. The demo catalog has the highest possible ID, so it does not count for the next free one. */
-const upperIds = 2 ** 52
+/** A suggested ID follows the highest ID below this limit: a plan of the demo catalog has the highest possible ID, and none follows. */
+const suggestedIdLimit = 2 ** 52
 
 /** Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both. */
 export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: readonly CatalogPlan[]): Defect[] {
   const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
   let highestId = [...catalog, ...plans].reduce(
-    (highest, { id }) => (id < upperIds ? Math.max(highest, id) : highest),
+    (highest, { id }) => (id < suggestedIdLimit ? Math.max(highest, id) : highest),
     0,
   )
   return plans.flatMap(({ id, identifier }): Defect[] => {

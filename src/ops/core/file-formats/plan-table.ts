@@ -88,13 +88,13 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
   return { ...table, notes: [...(table.notes ?? []), ...unreadNote], sheet: sheet.name }
 }
 
-/** Lists the sheets with plans below the names of columns; when there are none, the sheets with only these names. */
+/** Lists the sheets that have plans. If no sheet has plans, lists the sheets that have only the names of the columns. */
 function listPlanSheets(sheets: readonly Sheet[]): Sheet[] {
-  const templates = sheets.filter((sheet) => findHeaderIndex(sheet) !== -1)
-  const filled = templates.filter((sheet) =>
+  const tables = sheets.filter((sheet) => findHeaderIndex(sheet) !== -1)
+  const filled = tables.filter((sheet) =>
     sheet.rows.slice(findHeaderIndex(sheet) + 1).some((row) => !row.every(isEmptyCell)),
   )
-  return filled.length > 0 ? filled : templates
+  return filled.length > 0 ? filled : tables
 }
 
 /** @returns the position of the row with the names of the columns; -1 when there is none. */

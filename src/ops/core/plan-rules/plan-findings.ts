@@ -30,7 +30,7 @@ export function foldFindings<Finding extends PlanFinding>(findings: readonly Fin
   })
 }
 
-/** @returns one finding with the subjects of all; nothing when there is none. @param message by default the message of the first finding. */
+/** @returns one finding with the subjects of all; an empty list without a finding. @param message by default the message of the first finding. */
 function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[], message?: string): Finding[] {
   const [first] = findings
   if (first === undefined) return []

@@ -71,7 +71,7 @@ function findNewlyImplausible({ before, after }: PlanChange, today: string): Pla
   return find(after).flatMap(({ finding, key }) => (known.has(key) ? [] : finding))
 }
 
-/** @returns the plan after a change, only with the countries where its name or coolName is new; nothing when there are none. */
+/** @returns the plan after a change, only with the countries where its name or coolName is new; an empty list without such a country. */
 export function listNewlyNamed({ before, after }: PlanChange): CatalogPlan[] {
   if (after === null) return []
   const isSame = after.name === before?.name && after.coolName === before.coolName

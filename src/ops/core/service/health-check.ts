@@ -43,7 +43,7 @@ export async function runChecks(checks: Readonly<Record<string, Check>>): Promis
 }
 
 /**
- * Turns an expected error into a problem with its message: a mistake of the user, a wrong setting, or a failure of Cloudflare.
+ * Reports an expected error as a problem. Expected are a mistake of the user, a wrong setting and a failure of Cloudflare.
  * @throws any other error, because it is a bug.
  */
 export function toProblem(error: unknown): CheckResult {
