@@ -86,7 +86,10 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       return createEntry(await asked)
     }
 
-    /** While D1 is not asked, uses an old check only with an old list. Without the list, D1 is asked: it may answer again. */
+    /**
+     * Answers with an old check after D1 failed for this request.
+     * @param isPaused D1 failed a moment ago and was not asked for this request: if the old list is missing, returns undefined, and D1 is asked
+     */
     async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
       const old = await checks.readOld(context, clientId)
       return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
