@@ -90,7 +90,7 @@ export async function rebase(db: Database, publicationId: number, isReady: SQL |
 const made = alias(publications, 'made')
 
 /** Whether the catalog ever had the revision from which a publication was computed. False if an older database was restored since. */
-export const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
+const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
   select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
 ))`
 

@@ -46,7 +46,7 @@ export function createCacheContext(
  * Opens the sessions of one request. `nearest` may be a replica that lags behind by seconds. Its queries share one session, in which no
  * answer is older than the previous answer: a list that is loaded after its check is at least as new as the check. `primary` never lags.
  */
-export function createOpenSession(d1: D1Database) {
+function createOpenSession(d1: D1Database) {
   let nearest: CatalogSession | undefined
   return (from: 'nearest' | 'primary'): CatalogSession => {
     if (from === 'primary') return createCatalogSession(d1.withSession('first-primary'))
