@@ -12,55 +12,61 @@ type Plans = ReadonlyMap<number, CatalogPlan | null>
 
 /** Pending publications, and the parts of the catalog that decide whether they can be published. */
 export interface Pending {
-  /** In the order in which they will be published. */
+  /** The publications, in the order in which they will be published. */
   rows: readonly PublicationRow[]
   /** The changes of each publication, by its ID. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
-  /** The plans that the publications change, as they are now. */
+  /** The plans that `PendingScope` selects, as they are now. */
   plans: Plans
   /** Other plans of the catalog with an identifier, or the ID of an object, that a change gives to a plan: both must agree. */
   sharing: readonly CatalogPlan[]
-  /** The IDs of publications that were made from a newer catalog than the database has, because an older database was restored. */
+  /** The IDs of publications whose base the database does not know, because an older database was restored. */
   restored: ReadonlySet<number>
-  /** The revision of the catalog. */
+  /** The revision of the catalog; 0 without pending publications. */
   revision: number
 }
 
 export interface PendingScope {
-  /** Which plans of the publications are read: all, or only `contested` ones, which can keep a publication from being published. */
+  /** Which plans of the publications are read: all, or only the `contested` plans, which can keep a publication from being published. */
   plans: 'all' | 'contested'
   /** A change that will be published before the publications. Its plans are read in any case. */
   first?: readonly PlanChange[]
 }
 
-/** Reads pending publications, and the plans with which `foresee` compares them. @param rows in any order. */
+/** Reads pending publications, and the plans with which `foresee` compares them. @param rows the publications, in any order. */
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
   { plans: scope, first = [] }: PendingScope,
 ): Promise<Pending> {
-  const ordered = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
   const plans = new Map<number, CatalogPlan | null>(first.map(({ planId, before }) => [planId, before]))
   if (rows.length === 0) return { rows, changesById: new Map(), plans, sharing: [], restored: new Set(), revision: 0 }
   const rowIds = rows.map(({ id }) => id)
   const { revision, restored } = await selectRestored(db, rowIds)
   const changesById = new Map(rowIds.map((id): [number, PlanChange[]] => [id, []]))
-  for await (const page of readCompared(db, isInScope(rowIds, scope, [...plans.keys()]), revision)) {
+  const isWanted = isInScope(rowIds, scope, [...plans.keys()])
+  for await (const page of readCompared(db, isWanted, revision)) {
     for (const { publicationId, planId, base, own, current } of page) {
       changesById.get(publicationId)?.push({ planId, before: base, after: own })
       plans.set(planId, current)
     }
   }
-  const claims = [...changesById.values(), first].flat().flatMap(({ before, after }) => listNewClaims(before, after))
-  const sharing = await selectSharing(db, claims, [...plans.keys()])
-  return { rows: ordered, changesById, plans, sharing, restored: new Set(restored), revision }
+  const allChanges = [...changesById.values(), first].flat()
+  const newClaims = allChanges.flatMap(({ before, after }) => listNewClaims(before, after))
+  const sharing = await selectSharing(db, newClaims, [...plans.keys()])
+  return { rows: sortByTime(rows), changesById, plans, sharing, restored: new Set(restored), revision }
+}
+
+/** Sorts publications by the time at which they are due. Publications without a time come last. */
+function sortByTime(rows: readonly PublicationRow[]): PublicationRow[] {
+  return rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
 }
 
 /** The forecast of a pending publication. */
 export interface Foreseen {
-  /** Why it can't be published; undefined when it can. */
+  /** Why the publication can't be published; undefined when nothing is in the way. */
   misfit: Misfit | undefined
-  /** What it will change, merged with the changes that are published before it. */
+  /** What the publication will change, merged with the changes that are published before. */
   changes: PlanChange[]
 }
 
@@ -72,29 +78,38 @@ export interface Forecast {
 }
 
 /**
- * Publishes pending publications in memory.
- * @param first a change that is published before them.
+ * Publishes pending publications in memory. A waiting publication is compared with the catalog after `first`. A scheduled publication is
+ * compared with the catalog after `first` and the earlier scheduled publications.
+ * @param first a change that is published before all pending publications.
  */
 export function foresee(pending: Pending, first: readonly PlanChange[] = []): Forecast {
   const plans = new Map(pending.plans)
-  for (const { planId, after } of first) plans.set(planId, after)
   const byId = new Map<number, Foreseen>()
-  for (const row of pending.rows.filter(({ state }) => state === 'waiting'))
-    byId.set(row.id, compare(pending, row, plans))
-  const earlier = new Map<number, readonly PlanChange[]>()
+  for (const { planId, after } of first) plans.set(planId, after)
+  for (const row of pending.rows.filter(({ state }) => state === 'waiting')) {
+    byId.set(row.id, foreseePublication(pending, row, plans))
+  }
+  const published = new Map<number, readonly PlanChange[]>()
   for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
-    const { misfit, changes } = compare(pending, row, plans)
-    const isCausedByEarlier = misfit !== undefined && compare(pending, row, pending.plans).misfit === undefined
-    byId.set(row.id, { misfit: isCausedByEarlier ? nameEarlier(misfit, earlier) : misfit, changes })
-    if (misfit !== undefined) continue
-    for (const { planId, after } of changes) plans.set(planId, after)
-    earlier.set(row.id, changes)
+    const { misfit, changes } = foreseePublication(pending, row, plans)
+    if (misfit === undefined) {
+      for (const { planId, after } of changes) plans.set(planId, after)
+      published.set(row.id, changes)
+      byId.set(row.id, { misfit, changes })
+    } else {
+      const fitsNow = foreseePublication(pending, row, pending.plans).misfit === undefined
+      byId.set(row.id, { misfit: fitsNow ? nameEarlier(misfit, published) : misfit, changes })
+    }
   }
   return { byId, plans }
 }
 
 /** Compares one publication with a catalog. @param plans the plans of `Pending` in that catalog. */
-function compare({ changesById, sharing, restored }: Pending, { id }: PublicationRow, plans: Plans): Foreseen {
+function foreseePublication(
+  { changesById, sharing, restored }: Pending,
+  { id }: PublicationRow,
+  plans: Plans,
+): Foreseen {
   const own = new Map((changesById.get(id) ?? []).map((change) => [change.planId, change]))
   const fit = createFit<CatalogPlan>()
   const changes = [...own.values()].map(({ planId, before: base, after }) => {
@@ -106,7 +121,7 @@ function compare({ changesById, sharing, restored }: Pending, { id }: Publicatio
   return { misfit: restored.has(id) ? { kind: 'restored' } : fit.findMisfit(), changes }
 }
 
-/** Adds to a conflict which earlier publications cause it. @param earlier the changes of these publications, by their IDs. */
+/** Adds to a conflict the IDs of the earlier publications that cause it. @param earlier the changes of all earlier publications, by ID. */
 function nameEarlier(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
   if (misfit.kind !== 'changed_fields') return misfit
   const listChanged = createConflictFinder(misfit.conflicts)

@@ -30,12 +30,12 @@ async function* writeStatements({ db }: Store): AsyncGenerator<string> {
     yield `${statement};\n`
     if (type === 'index') continue
     for await (const page of readTable(db, name)) {
-      yield page.map((row) => `INSERT INTO "${name}" VALUES (${row.map(toLiteral).join(', ')});\n`).join('')
+      yield page.map((row) => `INSERT INTO "${name}" VALUES (${row.map(writeLiteral).join(', ')});\n`).join('')
     }
   }
 }
 
-function toLiteral(value: CopiedValue): string {
+function writeLiteral(value: CopiedValue): string {
   if (value === null) return 'NULL'
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }
@@ -118,9 +118,9 @@ export async function findLostRows(store: Store, copy: string) {
   const counts: Record<string, number> = {}
   try {
     for (const table of Object.keys(comparedTables)) {
-      const rows = [...compareRows(table, kept, current)]
-      counts[table] = rows.length
-      lost.push(...rows.filter((row) => row !== undefined))
+      const compared = compareTable(table, kept, current)
+      counts[table] = compared.count
+      lost.push(...compared.lost)
     }
   } catch (error) {
     refuseSql(complaint, error)
@@ -128,22 +128,26 @@ export async function findLostRows(store: Store, copy: string) {
   return { lost, counts }
 }
 
-/** Yields one value for each row of the copy: undefined if the row is not lost. */
-function* compareRows(
-  table: string,
-  kept: TemporaryDatabase,
-  current: TemporaryDatabase,
-): Generator<LostRow | undefined> {
+/** @returns the rows of a table that the database lost, and the number of rows in the copy of the table. */
+function compareTable(table: string, kept: TemporaryDatabase, current: TemporaryDatabase) {
   const { key = [], nameColumn, findSuccessor } = comparedTables[table] ?? {}
+  const hasKey = key.map((column) => `${column} = ?`).join(' and ')
+  const rowByKey = current.prepare(`select * from "${table}" where ${hasKey}`)
   const successor = findSuccessor === undefined ? undefined : current.prepare(findSuccessor)
-  const find = current.prepare(`select * from "${table}" where ${key.map((column) => `${column} = ?`).join(' and ')}`)
+  const names = nameColumn === undefined ? key : [...key, nameColumn]
+  const lost: LostRow[] = []
+  let count = 0
   for (const before of kept.prepare(selectLastingRows(table)).iterate()) {
+    count++
     const values = key.map((column) => before[column] ?? null)
-    const after = find.get(...values) ?? (successor?.get(...values) ? before : undefined)
-    const columns = after === undefined ? [] : listLostColumns(table, before, after)
-    const problem = after === undefined ? 'is missing' : `differs in ${columns.join(', ')}`
-    const names = nameColumn === undefined ? key : [...key, nameColumn]
     const row = names.flatMap((column) => before[column] ?? []).join(' ')
-    yield after && columns.length === 0 ? undefined : { table, row, problem }
+    const after = rowByKey.get(...values)
+    if (after === undefined) {
+      if (!successor?.get(...values)) lost.push({ table, row, problem: 'is missing' })
+      continue
+    }
+    const columns = listLostColumns(table, before, after)
+    if (columns.length > 0) lost.push({ table, row, problem: `differs in ${columns.join(', ')}` })
   }
+  return { lost, count }
 }
