@@ -124,7 +124,7 @@ const summariesPerPage = 5000
 
 /**
  * Selects the fields of each plan that `plan list` shows in its table, in ascending order of ID.
- * @param revision of the catalog. Default: the newest.
+ * @param revision the revision of the catalog to read. Default: the newest.
  * @param country selects only plans that are viewable there.
  */
 export function selectSummaries(
@@ -188,7 +188,7 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, name: string):
 
 /**
  * Selects the plans of the newest versions, in ascending order of ID.
- * @param isCandidate which versions may be the newest.
+ * @param isCandidate the condition for versions that may be the newest.
  */
 async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): Promise<CatalogPlan[]> {
   const rows = await readAll(
@@ -214,7 +214,7 @@ export function listNewestVersions(db: OperatorDatabase, isCandidate: SQL | unde
   return db.$with('newest', { planId, document, viewableIn }).as(selectNewestVersions(isCandidate))
 }
 
-/** Whether a version is of the plan with this identifier or ID. */
+/** Writes the condition that a version belongs to the plan with this identifier or ID. */
 function isNamed({ planId, document }: Record<'planId' | 'document', SQLWrapper>, name: string): SQL {
   // No identifier is a number.
   return /^[0-9]{1,16}$/.test(name) ? sql`${planId} = ${Number(name)}` : sql`${document} ->> '$.identifier' = ${name}`

@@ -34,11 +34,11 @@ function listValues(table: SQLiteTable, values: object) {
   return Object.entries(values).map(([key, value]: [string, unknown]) => {
     const column = columns[key]
     if (column === undefined) throw new TypeError(`the table has no column ${key}`)
-    return { name: sql.identifier(column.name), value: toSql(value, column) }
+    return { name: sql.identifier(column.name), value: writeValue(value, column) }
   })
 }
 
-function toSql(value: unknown, column: SQLiteColumn): SQL {
+function writeValue(value: unknown, column: SQLiteColumn): SQL {
   if (isSQLWrapper(value)) return sql`${value}`
   // The HTTP API takes no null as a parameter.
   return value === null ? sql`null` : sql`${sql.param(value, column)}`

@@ -10,7 +10,7 @@ export type CopiedValue = string | number | null
 
 const isNotStaging = sql`${publications.state} <> 'staging'`
 
-/** By table: the condition for rows that a copy has. Staged publications and plans that don't count may change and disappear. */
+/** The condition for the rows that a copy has, by table. Staged publications and plans that don't count may change and disappear. */
 const isLasting = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [

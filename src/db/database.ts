@@ -23,7 +23,7 @@ export function writeQuery(query: SQL): Query {
   return dialect.sqlToQuery(query)
 }
 
-/** For the Worker. */
+/** Opens D1 through the binding of a Worker. */
 export function openDatabase(d1: QueriedD1): Database {
   return {
     values: async (query) => readRows(d1, writeQuery(query)),
@@ -31,7 +31,7 @@ export function openDatabase(d1: QueriedD1): Database {
   }
 }
 
-/** Runs a query. @param values of its placeholders, by name. @throws StorageError when D1 fails */
+/** Runs a query. @param values the values of the placeholders, by name. @throws StorageError when D1 fails */
 export async function readRows<Row extends unknown[]>(
   d1: QueriedD1,
   query: Query,

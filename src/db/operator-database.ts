@@ -3,7 +3,7 @@ import { DrizzleQueryError, type Query } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 
-/** It also runs SQL, as a `Database`. The HTTP API takes no null and no boolean as a parameter. */
+/** drizzle's query builder, which can take the place of a `Database`. The HTTP API takes no null and no boolean as a parameter. */
 export type OperatorDatabase = SqliteRemoteDatabase & { hear?: Database['hear'] }
 
 /** Makes the database of the command line. @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */

@@ -74,7 +74,7 @@ function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?
       secrets: sql`(
         select json_group_array(json_remove(value, '$.hash')) from ${secret} where coalesce(${expiresAt} > ${now}, 1)
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
-      /** Whether `secrets` and `secretEndedAt` are known. */
+      /** False when a later change has deleted the secrets of this row. `secrets` and `secretEndedAt` then say nothing. */
       hasSecretState: sql`${changeRecord.secrets} is not null`.mapWith(Boolean),
       /** When the previous secret ended, if it had a grace period; otherwise null. */
       secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${now})`,
@@ -115,7 +115,7 @@ export interface EntryFilter {
   until?: number | undefined
 }
 
-/** Whether `earlier` is the row before a change, of the same partner. */
+/** The condition that `earlier` is the partner's row before a change. */
 const isEarlier = sql`${earlier.id} = (
   select max(${before.id}) from ${changeRecord} as ${before}
   where ${before.shortName} = ${changeRecord.shortName} and ${before.id} < ${changeRecord.id}

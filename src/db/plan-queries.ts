@@ -15,12 +15,12 @@ export const newestRevision = selectNewest(publications.revision)
 type Versions = Record<'publicationId' | 'baseRevision', SQLWrapper>
 type Publications = Record<'id' | 'baseRevision', SQLWrapper>
 
-/** Whether a version counts: it belongs to the publication, and to the base of the publication (migrations/*.sql). */
+/** Writes the condition that a version counts: it belongs to the publication, and to its base (migrations/*.sql). */
 export function isCounted(version: Versions, publication: Publications): SQL {
   return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
 }
 
-/** Whether all plans of a publication were written for a base. */
+/** Writes the condition that all plans of a publication were written for a base. */
 export function isComplete(baseRevision: SQLWrapper = publications.baseRevision): SQL {
   const counted = isCounted(planVersions, { id: publications.id, baseRevision })
   return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${counted})`
@@ -29,7 +29,7 @@ export function isComplete(baseRevision: SQLWrapper = publications.baseRevision)
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
  * With max(), SQLite takes the other columns from the row that has the maximum.
- * @param isCandidate which versions may be the newest.
+ * @param isCandidate the condition for versions that may be the newest.
  */
 export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
@@ -40,7 +40,7 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
     group by ${planVersions.planId}`
 }
 
-/** Whether a version may still be the newest: older ones are marked. Without a parameter, so that SQLite can use the partial index. */
+/** The condition that a version is not marked as older. It has no parameter, because SQLite then uses the partial index. */
 export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 
 /** The versions of the publication that a query is about. */
@@ -48,7 +48,7 @@ export const own = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/** Selects the row of the version that was the newest at a revision, of the plan of `own`. */
+/** Selects the row ID of the version that the plan of `own` had at a revision. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
@@ -59,12 +59,12 @@ export function selectVersionAt(revision: SQLWrapper): SQL {
 
 const newest = alias(planVersions, 'newest')
 
-/** Whether the countries of a version, a JSON array, contain a code. */
+/** Writes the condition that the countries of a version, a JSON array, contain a code. */
 export function isViewableIn(viewableIn: SQLWrapper, country: string | Placeholder): SQL {
   return sql`instr(${viewableIn}, '"' || ${country} || '"') > 0`
 }
 
-/** Whether all filters select a plan. A filter whose parameter is null selects every plan. */
+/** The condition that all filters select a plan. A filter whose parameter is null selects every plan. */
 const isSelected = sql.join(
   filterNames.map((name) => {
     const value = sql.placeholder(name)

@@ -78,7 +78,7 @@ function selectWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<
   )
 }
 
-/** Selects the changes of a publication, in ascending order of the plans. @param planIds only these plans. */
+/** Selects the changes of a publication, in ascending order of the plans. @param planIds the plans to select. Default: all. */
 export async function selectChanges(
   db: OperatorDatabase,
   id: number,
@@ -87,7 +87,7 @@ export async function selectChanges(
   return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
 }
 
-/** Selects the changes of publications, by their IDs. @param planIds only these plans. */
+/** Selects the changes of publications. @param planIds the plans to select. Default: all. @returns the changes by publication ID. */
 export async function selectChangesOf(
   db: OperatorDatabase,
   ids: readonly number[],

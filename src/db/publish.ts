@@ -24,7 +24,7 @@ export type PendingMode = 'due' | 'approve'
 
 const now = sql`unixepoch()`
 
-/** Whether the state of a publication lets an actor publish it. A publication that needs approval is scheduled only after its approval. */
+/** Writes the condition that a publication may be published now. If it needs approval, it is scheduled only after its approval. */
 function isReady(mode: PublishMode, actor: string): SQL | undefined {
   const { state, needsApproval, dueAt } = publications
   switch (mode) {
@@ -39,7 +39,7 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
   }
 }
 
-/** Whether nothing was published after a revision. */
+/** Writes the condition that nothing was published after a revision. */
 export const isNewest = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
 /** The columns that say who approved a publication. */
@@ -76,7 +76,7 @@ export async function publish(
   return row?.[0] ?? undefined
 }
 
-/** Changes a publication, if a condition holds. @returns undefined if not. */
+/** Changes a publication if a condition holds. @returns a row with its revision; undefined when nothing was changed. */
 export async function updatePublication(
   db: Database,
   publicationId: number,
@@ -119,7 +119,7 @@ export async function publishPending<Result>(
   return { kind: 'overtaken' }
 }
 
-/** Ends a pending publication with a conflict. @returns whether the publication was ended. */
+/** Ends a pending publication with a conflict. @returns false when the publication is not pending. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
   const changes = { state: 'conflicted' as const, conflict, ...assignDecision(decision) }
   const isPending = inArray(publications.state, pendingStates)

@@ -26,7 +26,7 @@ export interface Compared {
   baseRevision: number
   /** The revision of the catalog with which the publication was compared. */
   comparedRevision: number
-  /** Whether others changed some of its plans since the base. */
+  /** Whether others changed some plans of the publication after the base. */
   isMerged: boolean
 }
 
@@ -76,7 +76,7 @@ export async function comparePublication(
 
 /**
  * Compares a pending publication, and writes merged plans beside its own plans. They have no effect until `publish` makes them count.
- * They are stored under the revision with which they were merged, so several programs may do this at once, and one may stop halfway.
+ * Their key has the revision with which they were merged. So several programs may merge at once, and a program may stop halfway.
  */
 export async function rebase(db: Database, publicationId: number, isReady: SQL | undefined): Promise<Comparison> {
   const comparison = await comparePublication(db, publicationId, isReady, (plans, revision) =>
@@ -89,7 +89,7 @@ export async function rebase(db: Database, publicationId: number, isReady: SQL |
 
 const made = alias(publications, 'made')
 
-/** Whether the catalog ever had the revision from which a publication was computed. False if an older database was restored since. */
+/** The condition that the database knows the base of a publication. It fails when an older database was restored after the base. */
 const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
   select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
 ))`
@@ -97,10 +97,10 @@ const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
 const base = alias(planVersions, 'base')
 const current = alias(planVersions, 'current')
 
-/** Whether others changed a plan since the base. */
+/** The condition that others changed a plan after the base. */
 const isOvertaken = sql`${current}.rowid is not ${base}.rowid`
 
-/** A plan of a publication. `isOvertaken`: others changed the plan since the publication's base. */
+/** A plan of a publication. `isOvertaken`: others changed the plan after the publication's base. */
 export interface ComparedVersion extends ComparedPlan<CatalogPlan> {
   publicationId: number
   planId: number
@@ -113,14 +113,14 @@ type ComparedRow = [
   isOvertaken: number,
   ...own: StoredPlan,
   ...base: StoredPlan,
-  /** Null unless others changed the plan since. */
+  /** Null unless others changed the plan after the base. */
   ...current: StoredPlan,
 ]
 
 /**
  * Reads plans of publications, each with the plan from which it was computed, in ascending order of publication and plan.
- * @param isWanted which plans, as a condition on `publications` and `own`.
- * @param revision also reads the plans of the catalog at this revision.
+ * @param isWanted the condition for the plans to read, on `publications` and `own`.
+ * @param revision the revision of `current`. Without a revision, `current` and `isOvertaken` in the result say nothing.
  */
 export async function* readCompared(
   db: Database,
@@ -162,9 +162,9 @@ const selectClaims = (document: SQLWrapper) => sql`(
 
 /**
  * Writes the condition for `readCompared` that selects plans of publications.
- * @param scope `contested`: the plans that can keep a publication from being published. Others changed the plan since, two of the
- * publications change it, or it has a new claim. `none`: only `planIds`.
- * @param planIds also selects these plans.
+ * @param scope `contested`: only plans that can keep a publication from being published. Others changed the plan after the base, two of
+ * the publications change the plan, or the plan has a new claim.
+ * @param planIds the IDs of plans to select in any case.
  */
 export function isInScope(
   publicationIds: readonly number[],
@@ -186,7 +186,7 @@ export function isInScope(
   return and(isOwn, or(isNamed, isOvertaken, isOfOther, hasNewClaim))
 }
 
-/** @returns the revision of the catalog, and which publications were computed from a revision that the database does not have. */
+/** @returns the revision of the catalog, and the IDs of the publications whose base the database does not know. */
 export async function selectRestored(
   db: Database,
   publicationIds: readonly number[],
@@ -199,7 +199,7 @@ export async function selectRestored(
 }
 
 /**
- * Selects plans of the catalog that share claims: one for each claim, because they agree.
+ * Selects one plan of the catalog for each claim: all plans that share a claim agree about its values.
  * @param exceptIds the IDs of plans to leave out.
  */
 export async function selectSharing(

@@ -158,12 +158,12 @@ export async function deleteUncounted(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions
   const isOver = sql`(${publications.revision} is not null or ${baseRevision} < ${newestRevision})`
   // Two ranges of the primary key for each publication.
-  const select = (isOtherBase: SQL) => sql`
+  const selectOfBase = (isOtherBase: SQL) => sql`
     select ${planVersions}.rowid from ${publications} join ${planVersions} on ${publicationId} = ${publications.id}
     where ${isOtherBase} and ${isOver}`
   await db.run(sql`
     delete from ${planVersions} where rowid in (
-      ${select(sql`${baseRevision} < ${publications.baseRevision}`)}
-      union all ${select(sql`${baseRevision} > ${publications.baseRevision}`)}
+      ${selectOfBase(sql`${baseRevision} < ${publications.baseRevision}`)}
+      union all ${selectOfBase(sql`${baseRevision} > ${publications.baseRevision}`)}
     )`)
 }

@@ -103,7 +103,7 @@ async function addCommands(
   })
 }
 
-/** @param words of the verb, such as `partner list`. */
+/** @param words the noun and the verb, such as `partner list`. */
 function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): ParsedVerb {
   const { example, args = {}, whyNoArguments, passesOn } = verb
   for (const [name, { isOptional, isList }] of Object.entries(args)) {
@@ -111,7 +111,7 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
     command.argument(isOptional ? `[${word}]` : `<${word}>`)
   }
   for (const [name, flag] of Object.entries(listFlags(verb)))
-    command.addOption(toOption(command, name, flag, nowSeconds))
+    command.addOption(makeOption(command, name, flag, nowSeconds))
   // commander's own error would quote the words, which may be a secret.
   if (whyNoArguments !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
   command.description(verb.help).addHelpText('after', `\nExample:\n  ${describeStart(example)}\n`)
@@ -119,7 +119,7 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
   return { command, verb }
 }
 
-function toOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
+function makeOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
   const { help: text, value, default: defaultText, isRequired, isList, choices, conflicts, parse } = flag
   const read = (word: string) => (parse ? parse(word, nowSeconds) : word)
   const option = new Option([`--${toKebabCase(name)}`, value].filter(Boolean).join(' '), text)
@@ -234,7 +234,7 @@ async function readAttribution(
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 
-/** Formats commander's messages as sentences, and adds the command that shows the help. @param words such as `partner list`. */
+/** Formats commander's messages as sentences, and adds the command that shows the help. @param words a verb such as `partner list`. */
 function pointErrorsAtHelp(command: Command, words: string): void {
   const seeAlso = describeStart(`${words} --help`.trim())
   command.configureOutput({

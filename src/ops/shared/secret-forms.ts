@@ -94,7 +94,7 @@ const hexCharacter =
 const noise =
   /(?:\\[nrt] *)+|^[\s>|]+|=$|<w?br ?\/?>|\p{Cc}\[[\d;]*[a-z]|[\\\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/giu
 
-/** Replaces escapes by their characters, and deletes what programs put at a line break. @param line without its line feed. */
+/** Replaces escapes by their characters, and deletes what programs put at a line break. @param line a line without its line feed. */
 function stripEscapes(line: string): string {
   return line
     .trim()
@@ -107,12 +107,14 @@ function stripEscapes(line: string): string {
 
 /** Finds signing keys, tokens and possible keys. @returns the kind and the `text` of each. */
 function findInLine(content: string): [SecretKind, string][] {
-  const find = (pattern: RegExp, text = content) => [...text.matchAll(pattern)]
+  const matchAll = (pattern: RegExp, text = content) => [...text.matchAll(pattern)]
   const rest = content.replaceAll(token, ' ').replaceAll(key, ' ').replaceAll(url, ' ')
   return [
-    ...find(key).map(([, kid = '', value]): [SecretKind, string] => [value ? 'signing-key' : 'key-name', kid]),
-    ...find(token).map(([, payload = '']): [SecretKind, string] => ['token', payload]),
-    ...find(keyValue, rest).flatMap(([one]): [SecretKind, string][] => (isMixed(one) ? [['possible-key', one]] : [])),
+    ...matchAll(key).map(([, kid = '', value]): [SecretKind, string] => [value ? 'signing-key' : 'key-name', kid]),
+    ...matchAll(token).map(([, payload = '']): [SecretKind, string] => ['token', payload]),
+    ...matchAll(keyValue, rest).flatMap(([one]): [SecretKind, string][] =>
+      isMixed(one) ? [['possible-key', one]] : [],
+    ),
   ]
 }
 

@@ -17,7 +17,7 @@ export function describePlace({ env = 'local' }: Target): string {
 /** The commands that are scripts of package.json: `npm run dev`. */
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 
-/** @param words such as `partner list`. @returns `npm run -s ops -- partner list`, or for a script `npm run deploy -- --env staging`. */
+/** @param words a command such as `partner list`. @returns `npm run -s ops -- partner list`, or for a script `npm run deploy -- --env staging`. */
 export function describeStart(words: string): string {
   const [first = '', ...others] = words.split(' ')
   return scripts.has(first) ? ['npm run', first, '--', ...others].join(' ') : `npm run -s ops -- ${words}`

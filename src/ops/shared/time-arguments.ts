@@ -42,7 +42,7 @@ export function toTimeColumn(unixSeconds: number): Record<string, string> {
   return { [`time in ${readZone()}`]: formatWallClock(unixSeconds) }
 }
 
-/** @param unixSeconds the offset changes with summer time. @returns by how many seconds clocks of the zone are ahead of UTC at a time. */
+/** @returns by how many seconds clocks of the zone are ahead of UTC at a time. The offset changes with summer time. */
 function findOffset(unixSeconds: number): number {
   const minute = Math.floor(unixSeconds / 60) * 60
   return Date.parse(`${formatWallClock(minute).replace(' ', 'T')}Z`) / 1000 - minute

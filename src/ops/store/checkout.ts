@@ -7,7 +7,7 @@ export async function readGitEmail(): Promise<string | undefined> {
   return (await readGit('config', 'user.email')) || undefined
 }
 
-/** Whether every file is committed. Only then the commit says what a deploy contains. */
+/** Returns whether every file is committed: only then does the commit say what a deploy contains. */
 export async function isCleanCheckout(): Promise<boolean> {
   return (await readGit('status', '--porcelain')) === ''
 }

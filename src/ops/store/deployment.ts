@@ -40,7 +40,7 @@ export async function findLiveVersion(target: Target): Promise<string | undefine
   return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
 }
 
-/** Runs `npm run check`, without credentials in its environment. @returns whether all checks passed. */
+/** Runs `npm run check`, without credentials in its environment. @returns true when all checks passed. */
 export async function runProjectCheck(): Promise<boolean> {
   const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
   const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...without } })
@@ -51,7 +51,7 @@ export async function runProjectCheck(): Promise<boolean> {
 /**
  * Runs `wrangler deploy`, which prints to the user's terminal and asks its questions there. In CI, wrangler asks nothing and answers yes.
  * Wrangler mistakes variables such as BUILD_ID for a sign of CI; CI=false prevents the mistake.
- * @param origin of the service, for the build of the site.
+ * @param origin the origin of the service, for the build of the site.
  * @returns the ID of the version; undefined when wrangler failed.
  */
 export async function deployWithWrangler(env: string, origin: string): Promise<string | undefined> {

@@ -60,7 +60,7 @@ export function findFailure(error: unknown): StoreFailure | undefined {
   return findCloudflareError(error) ?? (isCausedBy(error, localBusy) ? { kind: 'busy' } : undefined)
 }
 
-/** Whether a call that failed may have had its effect. */
+/** Returns whether a call that failed may have had its effect. */
 export function isUncertain(error: unknown): boolean {
   const kind = findFailure(error)?.kind
   return kind === 'unknown' || kind === 'stopped'
@@ -78,7 +78,8 @@ export function throwAsUserError(error: unknown): never {
 }
 
 /**
- * Whether the message of the innermost error contains `text`. Errors around it quote parameters, which may have any text, such as a note.
+ * Returns whether the message of the innermost error contains `text`. The errors around the innermost error quote parameters, which may
+ * have any text, such as a note.
  */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
   return findCause(error).search(text) !== -1

@@ -30,7 +30,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
 
 /**
  * Opens the local store, and creates or migrates its database first. Then calls `work` with it, and closes it.
- * @param work also receives the names of the migrations that were applied.
+ * @param work receives the store, and the file names of the migrations that were applied now.
  * @throws UserError when the database can't be used, or is of another schema.
  */
 export function withMigratedStore<T>(

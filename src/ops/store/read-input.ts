@@ -36,7 +36,7 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
   return joined
 }
 
-/** Reads a file piece by piece. @param encoding of texts; without it, pieces are bytes. @throws UserError when the file can't be read. */
+/** Reads a file piece by piece. @param encoding the encoding; without it, pieces are bytes. @throws UserError when the file can't be read. */
 export async function* readPieces(file: string, encoding?: 'utf8'): AsyncGenerator<string | Uint8Array> {
   try {
     yield* createReadStream(resolveFile(file), encoding)

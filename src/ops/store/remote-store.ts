@@ -59,7 +59,7 @@ function openCache(call: CloudflareCall, listPages: ListPages, path: string): Pi
   }
 }
 
-/** @param result of a bulk call, which may succeed and leave keys out. @throws CloudflareError when it did. */
+/** @param result the result of a bulk call, which may succeed and leave keys out. @throws CloudflareError when keys were left out. */
 function requireAll(result: unknown): void {
   const left = readPath(result, 'unsuccessful_keys')
   if (Array.isArray(left) && left.length > 0) throw new CloudflareError('Cloudflare did not update the cache.')
@@ -84,7 +84,7 @@ function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
   return Array.isArray(rows) && rows.every((row) => Array.isArray(row))
 }
 
-/** Whether read replication is on: locations then read from a replica of the database nearby. */
+/** Returns whether read replication is on: locations then read from a replica of the database nearby. */
 export async function isReplicated(target: Target): Promise<boolean> {
   const { wrangler, call } = await openAccount(target)
   const database = await call('GET', `/d1/database/${findBindings(wrangler).databaseId}`)

@@ -4,7 +4,6 @@ import type { OperatorDatabase } from '../../db/operator-database.ts'
 import type { Target } from '../shared/target.ts'
 import type { OutcomeTracker } from './outcome.ts'
 
-/** A key of KV. */
 export interface CachedKey {
   name: string
   /** The metadata of the entry, as JSON; undefined when the entry has none. */

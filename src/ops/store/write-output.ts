@@ -24,8 +24,8 @@ export async function checkFileIsNew(file: string, force?: boolean): Promise<voi
 /**
  * Replaces a file, also the target of a link, completely or not at all. Writes to anything else, such as /dev/stdout.
  * @param file a path, relative to the folder in which the user typed `npm run`.
- * @param content an error of it is thrown as it is, and the file stays as it was.
- * @param mode by default, the mode of the existing file.
+ * @param content the content, or its pieces. If reading the pieces fails, throws that error unchanged, and the file stays as it was.
+ * @param mode the mode of the file. Default: the mode of the existing file.
  */
 export async function writeOutput(
   file: string,

@@ -15,10 +15,10 @@ export function createProgress(stream: Writable) {
   let [doing, workedMs, resumedMs] = ['', 0, 0]
   /** The time of questions does not count. */
   const measureMs = () => workedMs + (timer === undefined ? 0 : performance.now() - resumedMs)
-  const describe = () => `${doing} (${formatMs(measureMs())})`
+  const describeWork = () => `${doing} (${formatMs(measureMs())})`
   const tick = () => {
-    if (spinner.isSpinning) spinner.text = describe()
-    else spinner.start(describe())
+    if (spinner.isSpinning) spinner.text = describeWork()
+    else spinner.start(describeWork())
   }
   const stop = () => {
     workedMs = measureMs()
@@ -29,14 +29,14 @@ export function createProgress(stream: Writable) {
   return {
     /** Clears the line, at the end and before a question. */
     stop,
-    /** Shows what the command is doing. @param text such as `Reading plans: 300 of 900`: nothing that a user or a file wrote. */
+    /** Shows what the command is doing. @param text a text such as `Reading plans: 300 of 900`: nothing that a user or a file wrote. */
     show: (text: string) => {
       doing = text
       if (timer === undefined) {
         resumedMs = performance.now()
         timer = setInterval(tick, tickMs)
       }
-      if (spinner.isSpinning) spinner.text = describe()
+      if (spinner.isSpinning) spinner.text = describeWork()
     },
     /** Prints a line before another program writes to the terminal. */
     step: (text: string) => {

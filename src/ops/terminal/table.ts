@@ -9,7 +9,7 @@ const minNameWidth = 24
 
 /**
  * Formats rows as a table. Its headings are the names of the first row's fields: `shortName` is `SHORT NAME`.
- * @param maxWidth of the terminal. In a wider table, long cells continue on the next line.
+ * @param maxWidth the width of the terminal. In a wider table, long cells continue on the next line.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''

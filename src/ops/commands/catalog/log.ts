@@ -28,7 +28,7 @@ const recentDays = 30
 interface Entry {
   /** Unix seconds. */
   time: number
-  /** For --json. */
+  /** The entry as --json prints it. */
   data: Record<string, unknown>
   /** `publication 12`, `partner acme` or `key 1793606460` */
   subject: string
@@ -82,15 +82,15 @@ export const log = verb({
     ]
     const entries = [
       ...publications.map(({ changes: [change], ...row }) =>
-        toPublicationEntry(row, change && compareChange(change), plan),
+        makePublicationEntry(row, change && compareChange(change), plan),
       ),
-      ...changes.map(toChangeEntry),
+      ...changes.map(makeChangeEntry),
     ].toSorted((a, b) => b.time - a.time)
     const data = entries.map((entry) => entry.data)
     if (output !== undefined) {
       const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
       const readChanges = publications.length === 0 ? undefined : () => listLoggedChanges(store, publications)
-      const { content, lacksChanges } = await formatLogFile(entries.map(toSheetRow), output, readChanges)
+      const { content, lacksChanges } = await formatLogFile(entries.map(formatSheetRow), output, readChanges)
       await writeOutput(output, content)
       return {
         data,
@@ -104,12 +104,12 @@ export const log = verb({
     const recent = isRecent
       ? `Only the last ${recentDays} days are shown. For more, add --since, --output or --json.`
       : ''
-    return { data, text: entries.map(toRow), note: `${none} ${recent}`.trim() || undefined }
+    return { data, text: entries.map(formatTableRow), note: `${none} ${recent}`.trim() || undefined }
   },
 })
 
-/** @param change of the plan that --plan names. @param plan the value of --plan. */
-function toPublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
+/** @param change how the publication changed the plan of --plan. @param plan the value of --plan. */
+function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
   const { id, state, planCount, actor: by, undoneId, willConflict } = row
   const named = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `
   const parts = [
@@ -150,7 +150,7 @@ const describeAct = (act: string, actor: string, note: string | null) =>
 const nameActor = (actor: string) => actor.replace(/@.*/, '')
 
 /** @param entry a change of a partner or a key. */
-function toChangeEntry(entry: PartnerEntry | KeyEntry): Entry {
+function makeChangeEntry(entry: PartnerEntry | KeyEntry): Entry {
   const { id, changedAt, kind: action, ...rest } = entry
   const [kind, name, status] =
     'kid' in entry ? ['key', entry.kid, {}] : ['partner', entry.shortName, { status: readPartnerStatus(entry) }]
@@ -175,10 +175,10 @@ function describeAction({ kind, name: newName, country, nameBefore, countryBefor
   return [kind.replace('-contact', ''), changes.join(', ')].join(' ').trim()
 }
 
-function toRow({ time, subject, action, by, noteOrCommand }: Entry) {
+function formatTableRow({ time, subject, action, by, noteOrCommand }: Entry) {
   return { ...toTimeColumn(time), subject, action, by: nameActor(by), noteOrCommand }
 }
 
-function toSheetRow({ time, subject, data, change }: Entry) {
+function formatSheetRow({ time, subject, data, change }: Entry) {
   return { time: formatIsoTime(time), subject, ...data, ...(change && { change: describeChange(change) }) }
 }

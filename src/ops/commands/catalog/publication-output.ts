@@ -13,7 +13,7 @@ const maxLines = 50
 
 /**
  * Says when a change will be published, to follow `be published`.
- * @param dueAt Unix seconds, in the future; undefined for now. @param needsApproval whether another operator has to approve it first.
+ * @param dueAt Unix seconds, in the future; undefined for now. @param needsApproval whether another operator has to approve the change.
  */
 export function describeWhen(dueAt: number | undefined, needsApproval: boolean): string {
   const approval = 'another operator'
@@ -22,8 +22,8 @@ export function describeWhen(dueAt: number | undefined, needsApproval: boolean):
 }
 
 /**
- * Says what became of a publication, and ends with the command that takes it back, or goes on with it.
- * @param more follows its state, such as `, merged with later changes`.
+ * Says what became of a publication, and names the next command: to undo, cancel, approve or redo the publication.
+ * @param more a text to print after the state, such as `, merged with later changes`.
  */
 export function describePublication(
   target: Target,

@@ -52,19 +52,19 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
     run.progress?.show('Checking the change')
     const proposal = await propose(run.store, current)
     await showAndConfirm(proposal, run, options)
-    if (proposal.changes.length === 0 || options.dryRun) return toOutput(proposal.changes)
+    if (proposal.changes.length === 0 || options.dryRun) return formatForJson(proposal.changes)
     const result = await publishProposal(run.store, proposal, run.attribution)
     if (result.kind === 'made') {
       run.report(describePublication(run.target, result.publication))
-      return toOutput(proposal.changes, result.publication)
+      return formatForJson(proposal.changes, result.publication)
     }
     if (result.change.changes.length > 0) run.warn(overtaken)
     current = { ...prepared, ...result.change }
   }
 }
 
-/** The result for --json. The text is empty, because `showAndConfirm` prints the change. */
-function toOutput(changes: readonly PlanChange[], publication?: Publication) {
+/** Makes the result for --json. The text is empty, because `showAndConfirm` has printed the change. */
+function formatForJson(changes: readonly PlanChange[], publication?: Publication) {
   const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
   return { data, changes, text: '' }
 }

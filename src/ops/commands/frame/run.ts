@@ -13,7 +13,7 @@ export interface Output {
   text?: string | readonly object[]
   /** A sentence for people, on stderr. */
   note?: string | undefined
-  /** As in `Effect`. */
+  /** The sentence to print if the output can't be written, such as that the secret is lost. */
   ifOutputFails?: string
   /** Says that somebody must act: printed on stderr, with exit code 3. */
   findings?: string | undefined
@@ -91,7 +91,7 @@ function joinAndPaint(lines: readonly string[]): Piece[] {
   return paintLines(lines.map((line) => `${line}\n`).join(''))
 }
 
-/** @param columns of the terminal. */
+/** @param columns the width of the terminal. */
 function formatText(content: unknown, columns: number): string {
   if (typeof content === 'string') return content
   if (Array.isArray(content)) return formatTable(content, columns)

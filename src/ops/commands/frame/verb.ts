@@ -21,7 +21,7 @@ export interface Argument {
   isOptional?: true
   /** The argument takes all remaining words. */
   isList?: true
-  /** @param words one word, or an array of the words of a list. @throws UserError when they are wrong. */
+  /** @param words one word, or the array of words of a list. @throws UserError when a word is wrong. */
   parse?: (words: never) => unknown
 }
 
@@ -39,7 +39,7 @@ interface Definition<A, F, C, S, I, R> {
   flags?: F
   /** Describes the output of --json; without it, there is no such flag. */
   json?: string
-  /** A change is recorded with its author, --as, and its reason, --note. A publication can also be made at a later time, --at. */
+  /** The kind of change: both record --as and --note. `at-once` changes something now. A `publication` may be made later, with --at. */
   changes?: C
   /** Whether the verb asks before it changes a deployed environment, so that it takes --yes. Every publication may ask. */
   asks?: true

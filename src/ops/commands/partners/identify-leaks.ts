@@ -19,7 +19,7 @@ const form = 'a secret is pcs_ and 36 letters and digits, with the right checksu
 /** A client secret is hashed once for each live secret, which takes time. */
 const maxLeaks = 10
 
-/** By kind, what a line may hold that can't be compared with the live secrets and keys. */
+/** What a line may hold that can't be compared with the live secrets and keys, by its kind. */
 const uncertain: Record<string, string> = {
   'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${form}.`,
   'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,

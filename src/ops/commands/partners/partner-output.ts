@@ -46,7 +46,7 @@ function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): stri
     : '\n- Your account is suspended: every request gets 401 until we end the suspension.'
 }
 
-/** @returns the letter to a new partner. @param origin of the service; undefined when it is not known. */
+/** @returns the letter to a new partner. @param origin the origin of the service; undefined when it is not known. */
 export function formatWelcome({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
   const api = `${origin}/api/v3/partners`
   const addresses = `
@@ -58,7 +58,7 @@ export function formatWelcome({ shortName, country, clientId }: Credentials, ori
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
 }
 
-/** @returns the letter to a partner with a new secret. @param isLost whether the newest secret before it was lost. */
+/** @returns the letter to a partner with a new secret. @param isLost whether the secret that we sent before was lost. */
 export function formatRotationLetter(
   { clientId, shortName }: Credentials,
   { before, earlierExpiresAt, isLost }: Pick<ReplacedSecrets, 'before' | 'earlierExpiresAt'> & { isLost: boolean },
@@ -114,7 +114,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
 }
 
 /** @returns a row of `partner list`: without the client ID, so that the table fits a narrow terminal. */
-export function toSummaryRow(partner: Partner, nowMs: number) {
+export function formatSummaryRow(partner: Partner, nowMs: number) {
   const { shortName, name, country, secrets } = partner
   const [oldest] = secrets
   const since = oldest ? formatIsoTime(oldest.createdAt).slice(0, 10) : ''

@@ -28,7 +28,7 @@ import {
   formatRotationLetter,
   formatWelcome,
   partnerToJson,
-  toSummaryRow,
+  formatSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { sinceFlag } from '../frame/shared-flags.ts'
@@ -92,7 +92,7 @@ export const partner = {
       const create = describeCommand(target, 'partner', 'create', '--help')
       return {
         data: partners.map((known) => ({ ...partnerToJson(known), isRotationDue: isRotationDue(known, nowMs) })),
-        text: partners.map((known) => toSummaryRow(known, nowMs)),
+        text: partners.map((known) => formatSummaryRow(known, nowMs)),
         note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
       }
     },

@@ -45,8 +45,8 @@ export const plan = {
       const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
       const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
       return {
-        data: partner === undefined ? plans : plans.map(toResponse),
-        text: plans.map(toRow),
+        data: partner === undefined ? plans : plans.map(removeCountries),
+        text: plans.map(formatTableRow),
         note: plans.length === 0 ? none : undefined,
       }
     },
@@ -134,8 +134,8 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
 }
 
 /** @returns the plan as partners get it. */
-const toResponse = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
+const removeCountries = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
 
-function toRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
+function formatTableRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }
 }

@@ -65,7 +65,7 @@ export const prepareDev = verb({
 
 /**
  * Starts the server, prepares the state meanwhile, and returns when the server ends.
- * @param args for wrangler dev. @param origin of the server, which the site names.
+ * @param args the arguments for wrangler dev. @param origin the origin of the server, which the site names.
  * @throws UserError when the server fails.
  */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
@@ -112,7 +112,7 @@ const minuteMs = 60_000
 /** A timer may fire a few milliseconds early, when the publications of the next minute are not due yet. */
 const marginMs = 100
 
-/** Runs `work` at the start of every minute, also while an earlier run takes longer. */
+/** Runs `work` at the start of every minute, even if an earlier run has not ended. */
 function everyMinute(work: () => Promise<void>): void {
   const run = () => {
     everyMinute(work)

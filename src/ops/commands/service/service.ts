@@ -23,9 +23,9 @@ export const doctor = verb({
   store: 'itself',
   json: 'an array of checks; those of plans have a rule and a subject',
   async run({ catalog }, run) {
-    if (catalog) return toOutput(await run.withStore(run.target, checkPlans))
+    if (catalog) return formatChecks(await run.withStore(run.target, checkPlans))
     const checks = await examineTarget(run, true)
-    return toOutput(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
+    return formatChecks(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
 })
 
@@ -58,7 +58,7 @@ export const watch = verb({
       return { data: rows, note: sql }
     }
     const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }
-    const output = toOutput(await watchService({ ...tools, variables, clock }))
+    const output = formatChecks(await watchService({ ...tools, variables, clock }))
     return output.findings === undefined
       ? output
       : { ...output, findings: `${output.findings} See src/worker/ONCALL.md.` }
@@ -128,7 +128,7 @@ async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
 }
 
 /** @returns checks as they are printed: for people, plans with the same finding share a line. */
-function toOutput(checks: HealthCheck[]): Output {
+function formatChecks(checks: HealthCheck[]): Output {
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
     rule && subject ? [{ ...check, rule, subject }] : [],
   )

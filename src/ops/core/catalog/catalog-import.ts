@@ -21,7 +21,7 @@ export interface CatalogImport extends PreparedChange {
   warnings: string[]
   /** How many plans of the file are as in the catalog. */
   unchanged: number
-  /** Whether later changes by others stay: the file says which revision it was exported at. */
+  /** Whether later changes by others stay, because the file says at which revision it was exported. */
   isMerged: boolean
   sheet: CatalogFile['sheet']
 }
@@ -140,7 +140,7 @@ function makeConflictError(conflicts: readonly FieldConflict[], later: readonly 
 
 /**
  * Selects the catalog that a file was exported from.
- * @param origin of the file. @param current the origin of the catalog as it is now.
+ * @param origin the origin of the file. @param current the origin of the catalog as it is now.
  * @throws UserError when the record does not know the revision of the file.
  */
 async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, current: CatalogOrigin): Promise<CatalogPlan[]> {

@@ -24,13 +24,13 @@ export type { PlanSummary }
 
 /**
  * Lists all plans, or the plans that are viewable in a country, in ascending ID.
- * @param atSeconds a time in the past, or in the future: the plans then have the changes that are scheduled until this time.
+ * @param atSeconds the time of the plans, past or future. For a future time, the result has the changes that are scheduled until then.
  * @throws UserError for an unknown country, or for a time before the first publication.
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
-  const plans = isAhead ? await foresee(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
+  const plans = isAhead ? await foreseeCatalog(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
@@ -43,7 +43,7 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
 }
 
 /** @returns the current catalog, changed by the publications that are scheduled until a time. */
-async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
+async function foreseeCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const plans = new Map<number, CatalogPlan | null>(
     (await selectCatalog(store.db)).plans.map((plan) => [plan.id, plan]),
   )
@@ -78,7 +78,7 @@ async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number>
   throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
 }
 
-/** Whether there was a publication: before the first one, there is no catalog. */
+/** Returns whether there was a publication: before the first one, there is no catalog. */
 export async function hasPublished({ db }: Store): Promise<boolean> {
   return (await selectCatalogOrigin(db)).revision > 0
 }

@@ -7,7 +7,6 @@ import type { PlanChange } from '../../../db/publication-queries.ts'
 export interface MergeInput {
   /** The whole catalog at the file's revision; undefined for a file without a revision, whose plans replace those of the catalog. */
   base: readonly CatalogPlan[] | undefined
-  /** The plans of the file. */
   file: readonly CatalogPlan[]
   /** The whole catalog now. */
   current: readonly CatalogPlan[]
@@ -41,7 +40,7 @@ export function mergeCatalog({ base, file, current, isPruning }: MergeInput): Me
   return mergeChanges(currentById, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 
-/** Merges changes that were computed from an earlier catalog. @param current by ID: the plans as they are now. */
+/** Merges changes that were computed from an earlier catalog. @param current the plans as they are now, by ID. */
 export function mergeChanges(
   current: ReadonlyMap<number, CatalogPlan>,
   changes: readonly PlanChange[],
@@ -53,7 +52,6 @@ export function mergeChanges(
   })
 }
 
-/** Formats a conflict as one line. */
 export function formatConflict({ identifier, field, own, current }: FieldConflict): string {
   const plan = `Plan ${abbreviate(identifier)}`
   if (own === null && field === undefined) return `${plan}: the file removes it; it was changed in the catalog.`

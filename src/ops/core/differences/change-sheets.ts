@@ -59,7 +59,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   }
   const rows = fields.map((changed) => {
     const { plan, name, field, before, after } = changed
-    return [plan, name, field, toCell(before), toCell(after), (messages.get(changed) ?? []).join(' ')]
+    return [plan, name, field, encodeValue(before), encodeValue(after), (messages.get(changed) ?? []).join(' ')]
   })
   const redRows = rows.filter(isDoubtful).length
   const ordered = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
@@ -68,7 +68,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   return formatXlsx(sheet, { name: 'Lists', rows: listCountries(changes.map(compareChange), lists), isFitted: true })
 }
 
-/** Whether the path of a doubt and a changed field are the same value, or one is an object and the other its member. */
+/** Returns whether the path of a doubt and a changed field are the same value, or one is an object and the other its member. */
 function isAbout(path: string | undefined, field: string): boolean {
   return path !== undefined && (`${field}.`.startsWith(`${path}.`) || partOf(path) === field)
 }
@@ -76,7 +76,7 @@ function isAbout(path: string | undefined, field: string): boolean {
 /** The last cell of a row has the messages of its doubts. */
 const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
 
-const toCell = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })
+const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })
 
 function listCountries(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
   const countries = [...new Set([...before.keys(), ...after.keys()])].toSorted()

@@ -12,7 +12,7 @@ import { readFields, readPlanTable, type Spreadsheet } from '../file-formats/pla
 
 export interface FieldPatch {
   /**
-   * By field: the new value, or the members of an object that change, such as
+   * The new value of each field, or of each member of an object that changes, such as
    * `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`.
    */
   fields: Readonly<Record<string, unknown>>
@@ -85,7 +85,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
   return { fields, place: command, defects }
 }
 
-/** By field and ID: the objects that plans share, such as categories. */
+/** The objects that plans share, such as categories, by field and ID. */
 type SharedObjects = ReadonlyMap<string, object>
 
 const keyOf = (field: string, id: unknown) => `${field} ${String(id)}`

@@ -47,7 +47,7 @@ function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChang
   })
 }
 
-/** Whether a value is new, although it equals an earlier value: the plan is added again, or the return is of a later month. */
+/** Returns whether a value is new, although it equals an earlier value: the plan is added again, or the return is of a later month. */
 function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
   if (!earlier.before && change.after) return true
   const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')

@@ -86,7 +86,7 @@ function describeWrongName(file: unknown, path: Path): Defect {
   return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
 }
 
-/** @param index of the plan in the file, from 0: its place when it has no identifier. */
+/** @param index the position of the plan in the file, from 0. It names a plan without an identifier. */
 function locatePlan(plan: unknown, index: number): Place {
   const identifier = readPath(plan, 'identifier')
   if (typeof identifier === 'string') return locateByIdentifier(identifier)
@@ -169,7 +169,7 @@ function findDuplicates(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   )
 }
 
-/** @param places of plans in a file, by identifier. Without a place, a defect is at the plan itself. */
+/** @param places the places of plans in a file, by identifier. A defect of a plan without a place names the plan. */
 export function listDisagreements(
   contradictions: readonly Contradiction[],
   places: ReadonlyMap<string, Place> = new Map(),

@@ -21,7 +21,7 @@ import {
 
 /**
  * Formats a row for each plan below the names of the columns. Without plans, one row has only the origin.
- * @param isWanted whether the sheet has a column.
+ * @param isWanted returns whether the sheet gets the column with a name.
  */
 export function formatCatalogSheet(
   { plans, origin }: CatalogFile,
@@ -64,7 +64,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   return { plans: [...places.keys()], origin, sheet, notes }
 }
 
-/** Whether a file may lack the column: its field was added later, with a value for plans that lack it. */
+/** Returns whether a file may lack the column: its field was added later, with a value for plans that lack it. */
 function isOptional({ field, member = '' }: PlanColumn): boolean {
   const { [field]: members = {} } = fillOlderPlan({ [field]: {} })
   return field in fillOlderPlan({}) || member in members

@@ -10,7 +10,7 @@ const maxCells = 5_000_000
 
 const delimiters = [',', ';', '\t', '|']
 
-/** @param rows with cells of text. Excel reads the result as UTF-8 because it begins with a byte order mark. */
+/** @param rows the rows, with texts as cells. Excel reads the result as UTF-8 because it begins with a byte order mark. */
 export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
   return stringify(
     rows.map((row) => [...row]),
@@ -43,6 +43,6 @@ export function parseCsv(text: string): Spreadsheet {
 /** @returns the most frequent delimiter in the line with the names of the columns: no name contains one. */
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
-  const count = (delimiter: string) => header.split(delimiter).length
-  return delimiters.toSorted((a, b) => count(b) - count(a))[0] ?? ','
+  const countCells = (delimiter: string) => header.split(delimiter).length
+  return delimiters.toSorted((a, b) => countCells(b) - countCells(a))[0] ?? ','
 }

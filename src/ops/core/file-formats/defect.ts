@@ -22,11 +22,11 @@ export interface Defect {
   alsoAt?: Place | undefined
   /** A sentence of its own. */
   fix?: string | undefined
-  /** Whether one line is enough for all such defects of a column. */
+  /** Whether one line is enough for all defects of the same kind in a column. */
   isOfColumn?: boolean
 }
 
-/** @param noun such as `field`. @param candidates the known names, of which the most similar one is suggested. */
+/** @param noun the kind of name, such as `field`. @param candidates the known names, of which the most similar one is suggested. */
 export function makeUnknownName(place: Place, noun: string, name: string, candidates: readonly string[]): Defect {
   const expected = `the name of a ${noun}`
   return { place, expected, found: describeValue(name), fix: suggestName(name, candidates) }

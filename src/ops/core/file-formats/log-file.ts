@@ -10,7 +10,7 @@ const isoTime = /^[-0-9]+T[:0-9]+Z$/
 type Row = Readonly<Record<string, unknown>>
 
 /**
- * @param rows of the log: by the name of the column, texts, numbers and nulls.
+ * @param rows the entries of the log, each with texts, numbers and nulls by the name of the column.
  * @param file the name of the file, whose end decides on the format.
  * @param readChanges reads the rows of a second sheet, for .xlsx only.
  * @returns the content, and whether the second sheet was left out because CSV has only one.
@@ -24,15 +24,15 @@ export async function formatLogFile(
   const [, format] = /\.(xlsx|csv)$/i.exec(file) ?? []
   if (format === undefined) throw new UserError('A log is written as .xlsx or .csv: let the name end so.')
   if (format.toLowerCase() === 'csv') {
-    return { content: formatCsv({ rows: toCells(rows, true) }), lacksChanges: readChanges !== undefined }
+    return { content: formatCsv({ rows: encodeRows(rows, true) }), lacksChanges: readChanges !== undefined }
   }
-  const log = { name: 'Log', rows: toCells(rows, false), isFitted: true }
+  const log = { name: 'Log', rows: encodeRows(rows, false), isFitted: true }
   const changes = await readChanges?.()
-  const sheets = changes ? [log, { name: 'Changes', rows: toCells(changes, false), isFitted: true }] : [log]
+  const sheets = changes ? [log, { name: 'Changes', rows: encodeRows(changes, false), isFitted: true }] : [log]
   return { content: await formatXlsx(...sheets), lacksChanges: false }
 }
 
-function toCells(rows: readonly Row[], isUntyped: boolean): Cell[][] {
+function encodeRows(rows: readonly Row[], isUntyped: boolean): Cell[][] {
   const encode = (value: unknown): Cell =>
     typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isUntyped })
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../../json.ts'
 import { catalogPlanSchema, unwrap } from '../../../catalog/plan-schema.ts'
 
 /**
- * Adds each missing field that has a default in the schema, also in objects such as `category`.
+ * Adds each missing field that has a default in the schema, even inside objects such as `category`.
  * @returns the plan with its fields in the order of the schema; the same object when nothing is missing.
  */
 export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape = catalogPlanSchema.shape): T {

@@ -26,7 +26,7 @@ const month = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec'
 const numberOrDateWord = new RegExp(`^(?:e|t|z|am?|pm?|(?:${month})\\p{L}*)$`, 'iu')
 const currencyWord = /^[A-Z]{2,3}$/
 
-/** Whether a spreadsheet that opens CSV would take a text for a formula, a number, a date, a time, true or false. */
+/** Returns whether a spreadsheet that opens CSV would take a text for a formula, a number, a date, a time, true or false. */
 function isGuessed(text: string): boolean {
   if (formulaStart.test(text)) return true
   if (/^\s*(?:true|false)\s*$/i.test(text)) return true
@@ -34,7 +34,7 @@ function isGuessed(text: string): boolean {
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/** Whether a text needs a leading apostrophe to stay this text. Apostrophes that it has already don’t matter. */
+/** Returns whether a text needs a leading apostrophe to stay this text. Apostrophes at its start don’t matter. */
 function needsApostrophe(text: string): boolean {
   const rest = text.replace(/^'+/, '')
   return rest === 'null' || isGuessed(rest)
@@ -44,7 +44,7 @@ function needsApostrophe(text: string): boolean {
 const sheetDigits = 15
 const maxSheetNumber = 10 ** sheetDigits - 1
 
-/** @param kind of the column. @param value a field of a plan, or a member of an object such as `category`. */
+/** @param kind the kind of the column. @param value a field of a plan, or a member of an object such as `category`. */
 export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat): Cell {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) return value.join(' ')

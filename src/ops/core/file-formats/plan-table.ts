@@ -38,7 +38,7 @@ export interface PlanRow {
 }
 
 export interface PlanTable extends Omit<CatalogFile, 'plans'> {
-  /** With the position of the column in the rows. */
+  /** The known columns, each with its position in the rows. */
   columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
   /** The place of the column names. */
@@ -64,7 +64,7 @@ function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
 
 /**
  * Finds the sheet with plans, and reads it. A hidden sheet, which nobody sees, counts only when no visible sheet has plans.
- * @returns also the defects of its header and rows.
+ * @returns the rows that can be read, and the defects of the header and of other rows.
  * @throws UserError when no sheet has a column `identifier`, or several sheets have plans.
  */
 export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
@@ -79,7 +79,7 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
   const table = readTable(sheet, format)
-  // The column exists, but in capitals: the defects suggest its name.
+  // The file has the column in capitals: the defects suggest the right name.
   if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
   if (sheets.length === 1) return table
   const unread = sheet.isHidden ? [] : candidates.filter(({ isHidden }) => isHidden)
@@ -147,7 +147,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
   }
 }
 
-/** @param index from 0. */
+/** @param index the position of the row in the sheet, from 0. */
 function locateRow({ name }: Sheet, index: number): Place {
   const sheet = name === undefined ? '' : `sheet ${abbreviate(name)}, `
   return { kind: 'row', owner: `${sheet}row ${index + 1}` }
@@ -210,7 +210,7 @@ function describeHidden(
   const rowCount = rows.filter(({ index }) => hiddenRows.has(index)).length
   const hidden = columns.filter(({ index }) => hiddenColumns.has(index))
   const columnCount = hidden.filter(({ index }) => rows.some(({ cells }) => !isEmptyCell(cells[index]))).length
-  const counts = [...count(rowCount, 'hidden row'), ...count(columnCount, 'hidden column')]
+  const counts = [...countNoun(rowCount, 'hidden row'), ...countNoun(columnCount, 'hidden column')]
   return [
     ...(isHidden ? [`The ${sheet} is hidden. It was read because no visible sheet has plans.`] : []),
     ...(counts.length > 0 ? [`The ${sheet} has ${counts.join(' and ')} with values, which were read, too.`] : []),
@@ -218,7 +218,7 @@ function describeHidden(
 }
 
 /** @returns `1 hidden row`; nothing for none. */
-function count(number: number, noun: string): string[] {
+function countNoun(number: number, noun: string): string[] {
   return number === 0 ? [] : [`${number} ${noun}${number === 1 ? '' : 's'}`]
 }
 
@@ -246,7 +246,7 @@ function checkOrigins(origins: ReadonlyMap<string, Place>): Defect[] {
 
 /**
  * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that the row has.
- * @param isPartial whether an empty cell is left out. Otherwise it means no value: null, or an empty list.
+ * @param isPartial whether empty cells are left out. Otherwise, an empty cell means no value: null, or an empty list.
  */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
   const fields: Record<string, unknown> = {}

@@ -18,10 +18,10 @@ export interface WrittenSheet extends Pick<Sheet, 'rows'> {
 }
 
 export function formatXlsx(...sheets: WrittenSheet[]): Promise<Uint8Array> {
-  return writeXlsx({ sheets: sheets.map(toWriteSheet) })
+  return writeXlsx({ sheets: sheets.map(styleSheet) })
 }
 
-function toWriteSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: WrittenSheet) {
+function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: WrittenSheet) {
   const [header = []] = rows
   const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : cell)))
   const columns = header.map((_, column) => {

@@ -114,7 +114,7 @@ export function recordKey(store: Store, attribution: Attribution, kind: KeyChang
 
 /**
  * Records a change of a key that was made while the database failed, unless the record has the change.
- * @returns whether the record lacked the change.
+ * @returns true when an entry was added.
  */
 export async function recordIfMissing(
   store: Store,

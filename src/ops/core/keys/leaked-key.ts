@@ -10,7 +10,7 @@ import type { Attribution } from '../record/attribution.ts'
 import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
- * Whether a version of the Worker that answers requests has a key.
+ * Returns whether a version of the Worker that answers requests has a key.
  * @throws UserError when no key has the ID, or Cloudflare would refuse the change.
  */
 export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {

@@ -164,7 +164,7 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
   return new UserError([`Somebody else changed ${shortName} at the same time.`, `Before you try again, see: ${see}`])
 }
 
-/** Whether the partner is already as requested. Then nothing is recorded: a second entry would name a second author. */
+/** Returns whether the partner is already as requested. Then nothing is recorded: a second entry would name a second author. */
 function isDone(partner: Partner, request: PartnerRequest): boolean {
   const { suspendedAt, endedAt } = partner
   if (endedAt !== null) return request.kind === 'end'

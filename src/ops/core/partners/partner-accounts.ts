@@ -39,7 +39,7 @@ export interface PartnerFields {
 const maxSecretAgeMs = 365 * 86_400_000
 const maxLineLength = 200
 
-/** Whether the oldest secret of a partner is more than a year old. */
+/** Returns whether the oldest secret of a partner is more than a year old. */
 export function isRotationDue({ secrets: [oldest] }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
   return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
 }

@@ -42,7 +42,7 @@ type Ending<Made> =
   | { kind: 'made'; before: RecordedPartner; made: Made }
   | { kind: 'refused' | 'unanswered'; error: unknown }
 
-/** Access must end soon, also if the database hangs: Cloudflare's API waits for minutes. */
+/** Access must end soon, even if the database hangs: Cloudflare's API waits for minutes. */
 const markAfterMs = 5000
 
 /** The changes that end secrets or tokens at once, beside a suspension, which can be lifted. */
@@ -50,7 +50,7 @@ const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 
 /** The changes that make a secret. If the command is repeated, it makes another secret, and the first one ends. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
-/** Whether a change ends access at once. A move, or a rotation with a grace period, does not. */
+/** Returns whether a change ends access at once. A move, or a rotation with a grace period, does not. */
 function endsAccess(kind: string): boolean {
   return kind === 'suspend' || endingKinds.has(kind)
 }
@@ -107,7 +107,7 @@ export async function changeAndMark<Made extends Entries>(
   }
 }
 
-/** Whether an error says that the database answered and the change was not made. */
+/** Returns whether an error says that the database answered and the change was not made. */
 function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
@@ -118,14 +118,14 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
 }
 
 /**
- * Whether KV has a copy from after the newest change. Then a mark would do harm: it takes the place of the copy, and if D1 fails before
+ * Returns whether KV has a copy from after the newest change. Then a mark would do harm: it takes the place of the copy, and if D1 fails before
  * isolates write a copy again, within an hour, the partner gets nothing.
  */
 async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
   const key = getPartnerKey(partner.clientId)
   const copy = (await listKeys(key).catch(() => [])).find((entry) => entry.name === key)
   const checkedAtMs = readPath(copy?.metadata, 'checkedAtMs')
-  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= toEndMs(entries[0]?.changedAt)
+  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= findEndOfSecond(entries[0]?.changedAt)
 }
 
 /**
@@ -173,20 +173,20 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
 function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
   const endedAt = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
-  return writeMark(store, partner, Math.max(...endedAt.map(toEndMs)))
+  return writeMark(store, partner, Math.max(...endedAt.map(findEndOfSecond)))
 }
 
 /**
- * @param second in Unix seconds, as in D1's clock.
+ * @param second a second of D1's clock, in Unix seconds.
  * @returns the end of that second in Unix milliseconds; 0 without a second.
  */
-function toEndMs(second: number | null | undefined): number {
+function findEndOfSecond(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 
 /**
- * Writes a mark, also if access never ended: while the database fails, `findInCache` finds only partners with an entry.
- * @param endedAtMs when access ended, in Unix milliseconds; 0 if it never did.
+ * Writes a mark, even if access never ended: while the database fails, `findInCache` finds only partners with an entry.
+ * @param endedAtMs when access ended, in Unix milliseconds; 0 if access never ended.
  */
 async function writeMark(
   store: Store,

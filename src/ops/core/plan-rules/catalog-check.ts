@@ -38,7 +38,7 @@ function findInvalidValues(plan: CatalogPlan): PlanFinding[] {
   })
 }
 
-/** Only for the whole catalog: a date gets old without a change. */
+/** Used for checks of the whole catalog, not of a change: a date gets old without a change. */
 function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string): PlanFinding[] {
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
   const message = `performanceDate ${performanceDate} is ${ageDays} days old.`

@@ -12,9 +12,9 @@ export interface ChangedPlan {
   paths: PlanChanges
 }
 
-/** In percentage points. */
+/** A return that changes by more percentage points is a finding. */
 const maxReturnJump = 25
-/** In percent. A smaller return may change its sign, or tenfold, in an ordinary month. */
+/** A return of fewer percent may change its sign, or tenfold, in an ordinary month. */
 const minLargeReturn = 3
 const maxAmountFactor = 100
 
@@ -37,7 +37,7 @@ function isReturnJump(from: number, to: number): boolean {
   return isJump && isPlausibleReturn(from) && isPlausibleReturn(to)
 }
 
-/** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */
+/** Returns whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */
 function isDecimalShift(from: number, to: number): boolean {
   if (Math.max(Math.abs(from), Math.abs(to)) < minLargeReturn) return false
   if (from === 0 || to === 0) return to === 0
@@ -45,12 +45,12 @@ function isDecimalShift(from: number, to: number): boolean {
   return Math.round(digits) > 0 && Math.abs(digits - Math.round(digits)) < 0.1
 }
 
-/** Whether the new value is about the old one with the other sign, such as 13.1 and -13.2. */
+/** Returns whether the new value is about the old one with the other sign, such as 13.1 and -13.2. */
 function isSignChange(from: number, to: number): boolean {
   return from * to < 0 && Math.abs(from) >= minLargeReturn && Math.abs(from + to) < Math.abs(from) / 4
 }
 
-/** Whether an amount changes a hundredfold: a file in which 1.000 means a thousand changes 1000 to 1. 0 means no minimum. */
+/** Returns whether an amount changes a hundredfold: a file in which 1.000 means a thousand changes 1000 to 1. 0 means no minimum. */
 function isAmountJump(from: number, to: number): boolean {
   return from !== 0 && to !== 0 && Math.max(from / to, to / from) >= maxAmountFactor
 }

@@ -20,7 +20,7 @@ export function findMovedValues(plans: readonly ChangedPlan[]): PlanFinding[] {
   })
 }
 
-/** Whether at least nine of ten new values are the old values of other plans, each old value counted once. */
+/** Returns whether at least nine of ten new values are the old values of other plans, each old value counted once. */
 function isPermutation(changes: readonly ValueChange[]): boolean {
   const old = Map.groupBy(changes, ({ from }) => from)
   const added = [...Map.groupBy(changes, ({ to }) => to)].map(([value, same]) =>
@@ -31,14 +31,14 @@ function isPermutation(changes: readonly ValueChange[]): boolean {
 
 /** Fewer numbers look shuffled by chance. */
 const minShuffled = 8
-/** In percentage points. An ordinary return changes by less in a month. */
+/** An ordinary return changes by fewer percentage points in a month. */
 const ordinaryChange = 2
 /** In an ordinary month of the demo catalog, a tenth of the returns look like another plan's. */
 const minShuffledShare = 1 / 4
 
 /**
- * Whether new figures moved between plans, because their column was sorted alone: for many plans, the new figure is far from the plan's old
- * figure, and near the old figure that has the same place in ascending order.
+ * Returns whether new figures moved between plans, because their column was sorted alone: for many plans, the new figure is far from the
+ * plan's old figure, and near the old figure that has the same place in ascending order.
  */
 function isShuffled(changes: readonly ValueChange[]): boolean {
   const figures = changes.flatMap(({ from, to }) =>
@@ -87,7 +87,7 @@ export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[]
   )
 }
 
-/** Whether both new values are much nearer to the old value of the other return than to their own. */
+/** Returns whether both new values are much nearer to the old value of the other return than to their own. */
 function isSwapped({ before, after }: ChangedPlan, first: ReturnField, second: ReturnField): boolean {
   const [old1, old2, new1, new2] = [before[first], before[second], after[first], after[second]]
   if (old1 === null || old2 === null || new1 === null || new2 === null) return false

@@ -8,7 +8,7 @@ import { UserError } from '../../shared/user-error.ts'
 const megabyte = 1_000_000
 const maxListBytes = 24 * megabyte
 
-/** By country. */
+/** The size of each list, by country. */
 export type ListSizes = ReadonlyMap<string, ListSize>
 
 /** The list of each country before and after a change. */

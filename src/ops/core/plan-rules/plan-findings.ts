@@ -41,12 +41,12 @@ function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[],
 export const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
 export type ReturnField = (typeof returns)[number]
 
-/** @param value in percent per year. */
+/** @param value a return in percent per year. */
 export function isPlausibleReturn(value: number): boolean {
   return value >= -50 && value <= 100
 }
 
-/** Finds the values of one plan that are probably wrong, whatever the plan was before. @param today as YYYY-MM-DD. */
+/** Finds the values of one plan that are probably wrong, without a look at earlier values. @param today the day as YYYY-MM-DD. */
 export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier: subject, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
   const found: PlanFinding[] = []
@@ -75,7 +75,7 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
   return found
 }
 
-/** @param from as YYYY-MM-DD, as `to`. @returns `2 days`, or from two years on `36 years`. */
+/** @param from a day as YYYY-MM-DD, before `to`. @returns `2 days`, or `36 years` for 730 days and more. */
 function describeDistance(from: string, to: string): string {
   const days = Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000)
   if (days < 730) return days === 1 ? '1 day' : `${days} days`

@@ -16,7 +16,7 @@ const maxRemovedShare = 1 / 5
 export interface Doubts {
   /** What the operator confirms, one sentence each: `findings`, folded, and what happens to whole lists. */
   warnings: string[]
-  /** One for each doubtful value. */
+  /** A finding for each doubtful value. */
   findings: PlanFinding[]
   lists: ListsOfChange
 }
@@ -60,15 +60,15 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, isNamed 
   return { warnings, findings, lists }
 }
 
-/** Finds the implausible values that a plan gets, without those that it had before. */
+/** Finds the implausible values that a change gives to a plan. A value that the plan had before is no finding. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
-  const find = (plan: CatalogPlan | null) =>
+  const listKeyedFindings = (plan: CatalogPlan | null) =>
     (plan ? findImplausibleValues(plan, today) : []).map((finding) => {
       const value = readPath(plan, ...(finding.field ?? '').split('.'))
       return { finding, key: JSON.stringify([finding.rule, finding.field, value]) }
     })
-  const known = new Set(find(before).map(({ key }) => key))
-  return find(after).flatMap(({ finding, key }) => (known.has(key) ? [] : finding))
+  const known = new Set(listKeyedFindings(before).map(({ key }) => key))
+  return listKeyedFindings(after).flatMap(({ finding, key }) => (known.has(key) ? [] : finding))
 }
 
 /** @returns the plan after a change, only with the countries where its name or coolName is new; an empty list without such a country. */
@@ -88,9 +88,10 @@ function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly C
   return found.filter(({ subject }) => identifiers.has(subject))
 }
 
-/** Warns when the catalog or a list loses many of its plans, or a list its last one. @param planCount the plans before the change. */
+/** Warns when the catalog or a list loses many plans, or a list its last plan. @param planCount the number of plans before the change. */
 function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListsOfChange): string[] {
-  const describe = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
+  /** @param place the catalog or a list, which has `total` plans before the change. @param isThere whether a plan is in this place. */
+  const warnOfRemovals = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
     const removed = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))
     // One plan is an ordinary change, however short the list is.
     const isMany = removed.length > 1 && removed.length > total * maxRemovedShare
@@ -98,10 +99,10 @@ function describeRemovals(changes: readonly PlanChange[], planCount: number, lis
   }
   const countries = [...lists.before].toSorted(([a], [b]) => a.localeCompare(b))
   return [
-    ...describe('the catalog', planCount, () => true),
+    ...warnOfRemovals('the catalog', planCount, () => true),
     ...countries.flatMap(([country, { plans }]) =>
       lists.after.has(country)
-        ? describe(`the list of ${country}`, plans, ({ viewableIn }) => viewableIn.includes(country))
+        ? warnOfRemovals(`the list of ${country}`, plans, ({ viewableIn }) => viewableIn.includes(country))
         : `${country} loses its last plan: its list will be empty.`,
     ),
   ]

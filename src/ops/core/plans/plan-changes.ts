@@ -51,7 +51,7 @@ export function prepareOpening(store: Store, name: string, dueAt?: number): Prom
 
 /**
  * Changes fields of a plan.
- * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
+ * @param assignments fields with their new values, such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
  * @throws UserError that names every field with a value that a plan can't have.
  */
 export async function prepareFields(

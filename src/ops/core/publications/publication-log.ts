@@ -60,7 +60,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
 async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
   const pending = await readPending(db, await listConcerned(db, rows), { plans: 'contested' })
   const { byId } = foresee(pending)
-  return rows.map((row) => toForecastRow(row, byId.get(row.id)?.misfit))
+  return rows.map((row) => addMisfit(row, byId.get(row.id)?.misfit))
 }
 
 /** Lists the publications that a forecast of `rows` needs: the pending ones, and all scheduled ones if one of `rows` is scheduled. */
@@ -70,7 +70,7 @@ async function listConcerned(db: OperatorDatabase, rows: readonly PublicationRow
   return [...new Map([...pending, ...others].map((row) => [row.id, row])).values()]
 }
 
-function toForecastRow(row: PublicationRow, misfit: Misfit | undefined): ForecastRow {
+function addMisfit(row: PublicationRow, misfit: Misfit | undefined): ForecastRow {
   const conflictsWith = misfit?.kind === 'changed_fields' ? (misfit.by ?? []) : []
   return { ...row, willConflict: misfit === undefined ? null : describeMisfit(misfit), conflictsWith }
 }
@@ -114,7 +114,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
   const isForeseen = concerned.length === 1 && misfit === undefined
   return {
-    row: toForecastRow(found, misfit),
+    row: addMisfit(found, misfit),
     changes: isForeseen ? changes : await selectChanges(db, id),
     revision: pending.revision,
     redoneActor: redone?.actor,

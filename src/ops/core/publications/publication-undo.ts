@@ -105,7 +105,7 @@ const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
 /**
  * Cancels the old publication, after `made` made it again. The schedule or an approver may have published the old one just before:
  * then cancels `made`, if it is still pending.
- * @param id of the old publication.
+ * @param id the ID of the old publication.
  * @returns a sentence for the operator when the old publication was not cancelled.
  */
 export async function endRedone(

@@ -105,7 +105,7 @@ function makeAbandonedError(): UserError {
  * Changes the state of a publication exactly once, even if the database's answer is lost.
  * @param attempt returns whether it changed the state. The repetition after a lost answer returns false.
  * @param isDone returns whether the row of the publication shows the change. Others may have changed the state since.
- * @returns whether the state was changed.
+ * @returns true when this call changed the state.
  */
 async function changeStateOnce(
   { changes, db }: Store,
@@ -136,7 +136,7 @@ function checkNotEnded({ target }: Store, { id, state, dueAt, conflict, decidedB
   )
 }
 
-/** Whether another operator must approve each publication of this environment: `CATALOG_APPROVAL` in wrangler.toml. */
+/** Returns whether another operator must approve each publication of this environment: `CATALOG_APPROVAL` in wrangler.toml. */
 export function readNeedsApproval({ config }: Store): boolean {
   const { CATALOG_APPROVAL: approval = 'off' } = config
   if (approval === 'required') return true
@@ -188,7 +188,7 @@ export async function checkApprovable(store: Store, row: PublicationRow, actor: 
 
 const notWaiting = 'does not wait for approval'
 
-/** Whether a publication was approved. The approval stays in the row, even if the publication ends in another way. */
+/** Makes the test whether an actor approved a publication. The approval stays in the row, however the publication ends. */
 const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
 
 /** Schedules a waiting publication for its time. @returns false when it was not approved, such as when it is due. */
@@ -240,17 +240,17 @@ export async function cancelPublication(
   return row
 }
 
-/** Whether a publication waits for its time or for approval. */
+/** Returns whether a publication waits for its time or for approval. */
 export function isPending({ state }: Pick<PublicationRow, 'state'>): boolean {
   return pendingStates.some((pending) => pending === state)
 }
 
-/** Whether a publication is pending or conflicted: somebody has to publish it, make it again or cancel it. */
+/** Returns whether a publication is pending or conflicted: somebody has to publish it, make it again or cancel it. */
 export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
   return openStates.some((open) => open === state)
 }
 
-/** @param problem such as `can’t be cancelled`. @returns an error with the state of the publication, and a command for that state. */
+/** @param problem a predicate such as `can’t be cancelled`. @returns an error with the publication's state, and the command to use. */
 export function makeStateError(
   { target }: Store,
   { id, state, decidedBy }: PublicationRow,

@@ -28,13 +28,13 @@ export interface Environment {
   /** The file names of the migrations of this checkout. */
   migrations: readonly string[]
   secrets: Pick<WorkerSecrets, 'list'>
-  /** Whether read replication is on. Only in a deployed environment. */
+  /** Asks whether read replication is on. A local environment has none. */
   isReplicated?: () => Promise<boolean>
 }
 
 /**
  * Runs all checks. When one can't reach what it checks, that is a problem, too.
- * @param isThorough whether to check also the plans, and the hash of every version of a plan, which reads the whole record.
+ * @param isThorough whether to check the plans and the hashes of all their versions, too. The hashes need the whole record.
  */
 export async function examine(
   store: Store,
@@ -63,7 +63,6 @@ export async function examine(
   return [...schema, ...(await runChecks(checks))]
 }
 
-/** The check of the plans alone. */
 export function checkPlans(store: Store): Promise<HealthCheck[]> {
   return runChecks({ plans: () => findMistakes(store) })
 }
@@ -90,9 +89,9 @@ export async function examineDeploy(
       describeCommand(target, 'keys', 'rotate'),
     ),
   ]
-  const select = (wanted: CheckResult['level']) =>
+  const listMessages = (wanted: CheckResult['level']) =>
     findings.filter(({ level }) => level === wanted).map(({ message }) => message)
-  return { obstacles: select('problem'), doubts: select('warning') }
+  return { obstacles: listMessages('problem'), doubts: listMessages('warning') }
 }
 
 /**
@@ -153,7 +152,7 @@ async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   return ok('KV answers.')
 }
 
-/** Checks that a key can sign. @param names of secrets. @param fix the command that brings a key. */
+/** Checks that a key can sign. @param names the names of secrets. @param fix the command that makes or deploys a key. */
 function checkSigning(names: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
   const hasBegun = names.some((name) => Number(parseKeyName(name)) <= nowSeconds)
   return hasBegun ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
@@ -208,7 +207,7 @@ async function checkKeys(
   return findings.length > 0 ? findings : checkKeyAge(keys, nowSeconds, command('rotate'))
 }
 
-/** @param fix the command that brings a newer key. */
+/** @param fix the command that makes a newer key. */
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined) return []

@@ -8,7 +8,7 @@ export interface HealthCheck {
   /** `problem`: somebody must act. `warning`: somebody should look at it. */
   level: 'ok' | 'warning' | 'problem'
   message: string
-  /** Only in a result about a plan: see PlanFinding. */
+  /** The rule and the subject of a finding about a plan (PlanFinding). Other results have neither. */
   rule?: string
   subject?: string
 }
@@ -24,7 +24,7 @@ type Check = () => Promise<CheckResult | CheckResult[]>
 /**
  * Runs checks at the same time. A check that fails with an expected error, such as one of Cloudflare, has this error as its result. Equal
  * results of several checks become one.
- * @param checks by their names.
+ * @param checks the checks by their names.
  */
 export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<HealthCheck[]> {
   const found = await Promise.all(
