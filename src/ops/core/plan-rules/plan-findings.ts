@@ -78,8 +78,9 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
 /** @param from a day as YYYY-MM-DD, before `to`. @returns `2 days`, or `36 years` for 730 days and more. */
 function describeDistance(from: string, to: string): string {
   const days = Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000)
-  if (days < 730) return days === 1 ? '1 day' : `${days} days`
-  return `${Math.floor(days / 365.25)} years`
+  const years = Math.floor(days / 365.25)
+  if (years >= 2) return `${years} years`
+  return days === 1 ? '1 day' : `${days} days`
 }
 
 /** @returns the text and what is wrong with its letters; undefined when nothing is. */
