@@ -33,7 +33,7 @@ test.each<[string, Partial<CatalogPlan>, string]>([
     'performance5 is 1300 % per year. Is it a misplaced decimal point?',
   ],
   ['an old date', { performanceDate: daysAgo(46) }, `performanceDate ${daysAgo(46)} is 46 days old.`],
-  ['a date of two years ago', { performanceDate: daysAgo(730) }, `performanceDate ${daysAgo(730)} is 730 days old.`],
+  ['a date in two years', { performanceDate: daysAgo(-730) }, `performanceDate ${daysAgo(-730)} is 730 days ahead.`],
 ])('warns of %s, which may be intended', async (_, overrides, message) => {
   await importPlans([fine(1, overrides), fine(2)])
   expect(await checkCatalog(store)).toMatchObject([{ level: 'warning', message }])
