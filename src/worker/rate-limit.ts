@@ -61,8 +61,8 @@ async function count(limits: RateLimits, name: keyof RateLimits, key: string, wa
 const addressOfWorkers = '2a06:98c0:3600::103'
 
 /**
- * Names the network that sent a request: its IPv4 address, or the first 64 bits of its IPv6 address, because one customer has a
- * whole /64 (RFC 6177). All Workers share one address, so a Worker's network is the zone of its owner.
+ * Names the network that sent a request: its IPv4 address, even written as IPv6, or the first 64 bits of its IPv6 address, because one
+ * customer has a whole /64 (RFC 6177). All Workers share one address, so a Worker's network is the zone of its owner.
  * @param address the value of CF-Connecting-IP
  * @param worker the zone in CF-Worker, a header that clients can't send
  */
@@ -71,6 +71,8 @@ export function getNetwork(address = 'none', worker?: string): string {
   const ipv6 = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1)
   if (!ipv6) return address
   if (ipv6 === addressOfWorkers) return worker ? `worker:${worker}` : ipv6
+  // IPv4 addresses in IPv6 share their first 64 bits (RFC 4291 section 2.5.5.2, RFC 6052).
+  if (/^(?:::ffff:|64:ff9b::)/.test(ipv6)) return ipv6
   const groups = ipv6.split(':').filter((group) => group !== '')
   // `::` stands for the groups of zeros that are missing.
   const whole = ipv6.replace('::', `:${'0:'.repeat(8 - groups.length)}`).replace(/^:/, '')
