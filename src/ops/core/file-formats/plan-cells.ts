@@ -72,8 +72,7 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
     case 'number':
       return decodeNumber(cell)
     case 'amount':
-      // A text such as 1.500 may be 1.5, or fifteen hundred where a dot separates thousands.
-      return typeof cell === 'string' && /\.\d\d0$/.test(cell.trim()) ? cell : decodeNumber(cell)
+      return decodeAmount(cell)
     case 'boolean':
       return decodeBoolean(cell)
     case 'date':
@@ -100,6 +99,14 @@ function decodeText(cell: Cell): unknown {
 function decodeNumber(cell: Cell): unknown {
   if (typeof cell === 'number') return roundNumber(cell)
   return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
+}
+
+/** Refuses a text such as 1.500: it is fifteen hundred where a dot separates thousands. Exports write no 0 at the end of a fraction. */
+function decodeAmount(cell: Cell): unknown {
+  const text = typeof cell === 'string' ? cell.trim() : ''
+  if (!/^[1-9][0-9]{0,2}\.[0-9]{2}0$/.test(text)) return decodeNumber(cell)
+  const fix = `Write ${Number(text)} or ${text.replace('.', '')}: the dot may separate thousands.`
+  return new UnusableCell(abbreviate(text), { fix })
 }
 
 /** Rounds to the digits that a spreadsheet shows: the formula 0.1 + 0.2 gives 0.30000000000000004. */

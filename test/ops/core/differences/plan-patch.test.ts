@@ -134,7 +134,7 @@ describe('assignments of a command line', () => {
     ],
     [
       'minTopUpAmounts.KES=1.000',
-      'minTopUpAmounts.KES: expected a number of 0 or more; found "1.000". Write numbers such as 12.4, -0.5 and 1000.',
+      'minTopUpAmounts.KES: expected a number of 0 or more; found "1.000". Write 1 or 1000: the dot may separate thousands.',
     ],
     ['category=x', 'Expected the name of a field; found "category". Did you mean category.id?'],
   ])('%.30s', (assignment, defect) => {

@@ -207,7 +207,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     [
       'minTopUpAmounts.KES',
       '1.500',
-      'expected a number of 0 or more; found "1.500". Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.',
+      'expected a number of 0 or more; found "1.500". Write 1.5 or 1500: the dot may separate thousands.',
     ],
     [
       'viewableIn',
@@ -220,6 +220,16 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     expect(listDefects(makeSheet([plan], { 2: { [column]: cell } }))).toEqual([
       `Sheet "Plans", row 2, column ${column}: ${message}`,
     ])
+  })
+
+  test.each([
+    ['0.500', 0.5],
+    ['1.25', 1.25],
+    ['1.125', 1.125],
+    ['12500.000', 12500],
+  ])('the amount %s in a text is clear', (text, amount) => {
+    const sheet = makeSheet([makePlan()], { 2: { 'minTopUpAmounts.KES': text } })
+    expect(parse(sheet).plans[0]?.minTopUpAmounts['KES']).toBe(amount)
   })
 
   test.each(['12,4', '−0.5', '(0.5)', '.5', '12.9%', '１２.９', '1 000', 'KES 1,000'])(
