@@ -19,14 +19,17 @@ const maxMessages = 3
 
 /**
  * Joins findings for printing. Findings of one rule with the same message become one, which names their subjects. The message with the
- * fewest findings comes first: a single wrong year stays visible beside a month of other dates. One more finding counts the rest.
+ * fewest findings comes first: a single wrong year stays visible beside a month of other dates. One more finding counts the rest, and names
+ * their fields: a whole column may be wrong.
  */
 export function foldFindings<Finding extends PlanFinding>(findings: readonly Finding[]): Finding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((ofRule) => {
     const groups = [...Map.groupBy(ofRule, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
     const rest = groups.slice(maxMessages).flat()
+    const fields = new Set(rest.flatMap(({ field }) => field ?? []))
+    const where = fields.size === 0 ? '' : ` in ${nameSome([...fields])}`
     const joined = groups.slice(0, maxMessages).map((group) => joinSubjects(group))
-    return [...joined, joinSubjects(rest, `More findings of this kind: ${rest.length}.`)].flat()
+    return [...joined, joinSubjects(rest, `More findings of this kind: ${rest.length}${where}.`)].flat()
   })
 }
 

@@ -100,7 +100,7 @@ test('after three values with the same kind of doubt, the others are counted', (
     'plan-1: performance1 is 1001 % per year. Is it a misplaced decimal point?',
     'plan-2: performance1 is 1002 % per year. Is it a misplaced decimal point?',
     'plan-3: performance1 is 1003 % per year. Is it a misplaced decimal point?',
-    'plan-4, plan-5, plan-1 and 2 more: More findings of this kind: 7.',
+    'plan-4, plan-5, plan-1 and 2 more: More findings of this kind: 7 in performance1, performance5.',
   ])
 })
 
