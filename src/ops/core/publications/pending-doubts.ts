@@ -2,7 +2,7 @@
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
-import { nameContradictions, type Misfit } from '../../../catalog/fit.ts'
+import { listNewClaims, nameContradictions, type Misfit } from '../../../catalog/fit.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectPublications, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
@@ -20,7 +20,10 @@ export async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  const rows = (await selectPublications(db, { states: pendingStates })).filter(({ id }) => id !== ownId)
+  // Without a new claim, the change meets only publications of the same plans. Other publications may have thousands of plans to read.
+  const hasNewClaim = changes.some(({ before, after }) => listNewClaims(before, after).length > 0)
+  const planIds = hasNewClaim ? undefined : changes.map(({ planId }) => planId)
+  const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
   const pending = await readPending(db, rows, { plans: 'contested', first: changes })
   const [without, after] = [foresee(pending), foresee(pending, changes)]
   return pending.rows.flatMap((row) => {

@@ -18,13 +18,18 @@ beforeAll(async () => {
     makePlan({ id: 2, category: bonds, viewableIn: ['RW'] }),
   ]
   await publishPlans(openOperatorDatabase(DB), plans)
-  const copy = `
-    with recursive ids (id) as (select 3 union all select id + 1 from ids where id < 11000)
-    insert into plan_versions
-    select 1, base_revision, id, json_set(document, '$.id', id, '$.identifier', 'plan-' || id), viewable_in, hash, 0
-    from plan_versions, ids where plan_id = 1`
-  await DB.prepare(copy).bind().run()
+  await copyPlan(1, 3)
 })
+
+/** Adds 10,998 copies of plan 1 to a publication that has plan 1. @param firstId the ID of the first copy. */
+async function copyPlan(publicationId: number, firstId: number) {
+  const copy = `
+    with recursive ids (id) as (select ${firstId} union all select id + 1 from ids where id < ${firstId} + 10997)
+    insert into plan_versions
+    select publication_id, base_revision, id, json_set(document, '$.id', id, '$.identifier', 'plan-' || id), viewable_in, hash, 0
+    from plan_versions, ids where publication_id = ${publicationId} and plan_id = 1`
+  await bindings().DB.prepare(copy).bind().run()
+}
 
 async function countCalls(command: string) {
   const calls = vi.spyOn(globalThis, 'fetch')
@@ -44,6 +49,13 @@ test.each([
   const { count, stdout } = await countCalls(command)
   expect(stdout).toContain(said)
   expect(count).toBeLessThanOrEqual(10)
+})
+
+test('a correction beside a pending publication of thousands of new plans takes at most ten calls', async () => {
+  await countCalls('plan set plan-1 about=New --at +2d')
+  const [[id] = []] = await bindings().DB.prepare('select max(id) from publications').raw<[number]>()
+  await copyPlan(id ?? 0, 20_000)
+  expect((await countCalls('plan set plan-2 performance1=13.2')).count).toBeLessThanOrEqual(10)
 })
 
 test.each([
