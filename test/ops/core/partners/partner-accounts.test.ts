@@ -343,7 +343,9 @@ describe('the cached copy of a partner', () => {
 
   test('is marked after a move, although the database fails before the contact is stored', async () => {
     const { clientId } = await create()
-    await env.CATALOG_CACHE.put(getPartnerKey(clientId), '{}', { metadata: { shortName: 'acme', checkedAtMs: 1 } })
+    // The copy has all earlier changes. It has the old country all the same.
+    const metadata = { shortName: 'acme', checkedAtMs: Date.now() + 100_000 }
+    await env.CATALOG_CACHE.put(getPartnerKey(clientId), '{}', { metadata })
     const failing = interceptD1(env.DB, (call, { sql }) =>
       sql.includes('insert into "partner_contacts"') ? Promise.reject(new Error('D1 is down')) : call(),
     )
