@@ -71,7 +71,7 @@ export function mergePlan<Plan extends PlainPlan>(
   return { plan: { ...own, ...merged }, conflicts }
 }
 
-/** Merges lists: removes each item that one side removed, and adds each item that one side added. */
+/** Merges two changes of a list. The result has every item that either change added, and lacks every item that either change removed. */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
   const [before, ours, theirs] = [listItems(base), listItems(own), listItems(current)]
   const kept = theirs.filter((item) => ours.includes(item) || !before.includes(item))

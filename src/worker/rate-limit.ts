@@ -11,8 +11,9 @@ export class RateLimitError extends Error {
 }
 
 /**
- * AUTH_ADDRESS_RATE_LIMIT counts by network: the only limit that stops random client IDs. AUTH_RATE_LIMIT counts by client, against
- * attacks from many networks. It is higher, so that one network can't use up a client's limit.
+ * AUTH_ADDRESS_RATE_LIMIT is the limit of each network. Only this limit stops somebody who tries random client IDs. AUTH_RATE_LIMIT is the
+ * limit of each client, and stops attacks from many networks. A client may make more requests than a network, so one network alone can't
+ * block a client.
  */
 export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'>
 

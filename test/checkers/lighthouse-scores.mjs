@@ -1,6 +1,5 @@
 // node test/checkers/lighthouse-scores.mjs ADDRESS… : measures pages with Lighthouse, as on a phone, one at a time in one Chromium,
 // whose path is in CHROME_PATH. Its exit code is 1 when a page has a score below the lowest that passes at each attempt.
-// @ts-nocheck -- its libraries are installed in test/checkers alone, which `npm run typecheck` does not need.
 import { launch } from 'chrome-launcher'
 import lighthouse from 'lighthouse'
 

@@ -1,7 +1,6 @@
 // node test/checkers/oauth-clients.mjs --url http://localhost:8787 : lists plans with tokens that OAuth libraries got, which form-encode
 // the credentials (RFC 6749 section 2.3.1), and curl with `base64`. The credentials of a partner are in CLIENT_ID, CLIENT_SECRET
 // and SHORT_NAME.
-// @ts-nocheck -- its libraries are installed in test/checkers alone, which `npm run typecheck` does not need.
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { OAuth2Client } from '@badgateway/oauth2-client'

@@ -62,7 +62,7 @@ const untouched = {
   openRequests: 0,
 }
 
-/** How far the clock of an isolate may be behind the true time, and ahead of it: SECURITY.md allows a minute of both together. */
+/** The clock of an isolate is at most `behindMs` behind the true time, or `aheadMs` ahead of it, so two clocks differ by less than a minute. */
 export const [behindMs, aheadMs] = [30 * secondMs, 29 * secondMs]
 
 const limits = { AUTH_ADDRESS_RATE_LIMIT: 100, AUTH_RATE_LIMIT: 300 }
