@@ -73,7 +73,7 @@ export function getNetwork(address = 'none', worker?: string): string {
   if (!ipv6) return address
   if (ipv6 === addressOfWorkers) return worker ? `worker:${worker}` : ipv6
   // IPv4 addresses in IPv6 share their first 64 bits (RFC 4291 section 2.5.5.2, RFC 6052).
-  if (/^(?:::ffff:|64:ff9b::)/.test(ipv6)) return ipv6
+  if (/^(?:::ffff|64:ff9b:):[^:]+:[^:]+$/.test(ipv6)) return ipv6
   const groups = ipv6.split(':').filter((group) => group !== '')
   // `::` stands for the groups of zeros that are missing.
   const whole = ipv6.replace('::', `:${'0:'.repeat(8 - groups.length)}`).replace(/^:/, '')

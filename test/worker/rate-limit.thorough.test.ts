@@ -26,6 +26,8 @@ test('counts the Workers of each zone by themselves, and believes CF-Worker only
 })
 
 test('counts IPv6 addresses by their first 64 bits, however they are abbreviated', () => {
+  expect(getNetwork('::ffff:0:1:0:0')).toBe('0:0:0:ffff')
+  expect(getNetwork('64:ff9b::1:192.0.2.1')).toBe('64:ff9b:0:0')
   const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })).map((value) => value.toString(16))
   const groups = fc.array(group, { minLength: 8, maxLength: 8 })
   fc.assert(
