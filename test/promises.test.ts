@@ -2,19 +2,21 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { defaultTokenLifetimeSeconds } from '../src/api/config.ts'
-import { fillMarks, marks, pages } from '../src/ops/generate-pages.ts'
+import { fillPlaceholders, placeholders, pages } from '../src/ops/generate-pages.ts'
 
 const texts = pages.map((page) => readFileSync(join(import.meta.dirname, '..', page), 'utf8'))
 
 test.each(pages.map((page, index) => [page, texts[index] ?? '']))('npm run generate leaves %s as it is', (_, text) => {
   expect(text).toContain('<!-- end -->')
-  expect(fillMarks(text)).toBe(text)
+  expect(fillPlaceholders(text)).toBe(text)
 })
 
-test('a page has each mark, and its text is replaced until the end', () => {
-  expect(Object.keys(marks).filter((name) => !texts.some((text) => text.includes(`<!-- ${name} -->`)))).toEqual([])
-  const filled = `<!-- hours -->${marks['hours']}<!-- end --> <!-- hours -->${marks['hours']}<!-- end -->`
-  expect(fillMarks('<!-- hours -->1\nh <b><!-- end --> <!-- hours --><!-- end -->')).toBe(filled)
+test('a page has each placeholder, and its text is replaced until the end', () => {
+  expect(Object.keys(placeholders).filter((name) => !texts.some((text) => text.includes(`<!-- ${name} -->`)))).toEqual(
+    [],
+  )
+  const filled = `<!-- hours -->${placeholders['hours']}<!-- end --> <!-- hours -->${placeholders['hours']}<!-- end -->`
+  expect(fillPlaceholders('<!-- hours -->1\nh <b><!-- end --> <!-- hours --><!-- end -->')).toBe(filled)
 })
 
 test.each([
@@ -22,11 +24,11 @@ test.each([
   ['<!-- hours -->30 hours<!-- edn -->', 'lacks'],
   ['<!-- hours -->30 hours', 'lacks'],
   ['30 hours<!-- end -->', '"end"'],
-])('a mistyped mark is an error: %s', (text, message) => {
-  expect(() => fillMarks(text)).toThrow(message)
+])('a mistyped placeholder is an error: %s', (text, message) => {
+  expect(() => fillPlaceholders(text)).toThrow(message)
 })
 
-// A block of code can't have a mark.
+// A block of code can’t have a placeholder.
 test('README shows the lifetime of a token', () => {
   const text = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
   expect(text).toContain(`"expires_in":${defaultTokenLifetimeSeconds},`)

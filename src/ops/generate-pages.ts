@@ -1,5 +1,5 @@
-// A part of npm run generate: fills the marks of the project's pages, such as `<!-- hours -->30 hours<!-- end -->`, with promises,
-// defaults of the configuration, and the rules of alerts.
+// A part of npm run generate: writes promises, defaults of the configuration, and the rules of alerts into the project's pages. A page
+// has a placeholder for each, such as `<!-- hours -->30 hours<!-- end -->`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultTokenLifetimeSeconds } from '../api/config.ts'
@@ -9,8 +9,8 @@ import { alerts } from './core/service/usage-queries.ts'
 
 const minutes = freshnessSeconds / 60
 
-/** The text of each mark, by its name. */
-export const marks: Readonly<Record<string, string>> = {
+/** The text of each placeholder, by the name of the placeholder. */
+export const placeholders: Readonly<Record<string, string>> = {
   securityEmail,
   freshness: `${['zero', 'one', 'two', 'three', 'four', 'five'][minutes] ?? minutes} minutes`,
   hours: `${staleIfErrorHours} hours`,
@@ -19,7 +19,7 @@ export const marks: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(alerts).map(([name, { rule }]) => [name, rule])),
 }
 
-/** The pages that have marks. */
+/** The pages that have placeholders. */
 export const pages = [
   '.github/SECURITY.md',
   'src/ops/README.md',
@@ -28,20 +28,23 @@ export const pages = [
   'src/worker/cache/README.md',
 ]
 
-/** @throws Error for a mark with an unknown name, or without its end. */
-export function fillMarks(text: string): string {
-  const pair = /(<!-- ([\w-]+) -->).*?(<!-- ([\w-]+) -->|$)/gs
-  return text.replaceAll(pair, (_, mark: string, name: string, end: string, endName?: string) => {
-    const filling = marks[name]
-    if (filling === undefined) throw new Error(`src/ops/generate-pages.ts has no text for the mark "${name}".`)
-    if (endName !== 'end') throw new Error(`The mark "${name}" lacks <!-- end -->.`)
-    return mark + filling + end
+/**
+ * Returns the text of a page, with the current text between `<!-- NAME -->` and `<!-- end -->` of each placeholder.
+ * @throws Error for an unknown name, or a placeholder without its end.
+ */
+export function fillPlaceholders(page: string): string {
+  const placeholder = /(<!-- ([\w-]+) -->).*?(<!-- ([\w-]+) -->|$)/gs
+  return page.replaceAll(placeholder, (_, start: string, name: string, end: string, endName?: string) => {
+    const text = placeholders[name]
+    if (text === undefined) throw new Error(`src/ops/generate-pages.ts has no text for the placeholder "${name}".`)
+    if (endName !== 'end') throw new Error(`The placeholder "${name}" lacks <!-- end -->.`)
+    return start + text + end
   })
 }
 
 if (import.meta.main) {
   for (const page of pages) {
     const file = join(import.meta.dirname, '../..', page)
-    writeFileSync(file, fillMarks(readFileSync(file, 'utf8')))
+    writeFileSync(file, fillPlaceholders(readFileSync(file, 'utf8')))
   }
 }

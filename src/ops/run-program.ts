@@ -1,12 +1,12 @@
-// Runs the command line in this process, and exits with its code.
+// Runs the program ops: connects the command line with the streams, the folder and the exit code of this process.
 import { resolve } from 'node:path'
 import { createProgress } from './terminal/progress.ts'
 import { createCommandContext } from './commands/frame/command-context.ts'
 import { runCommandLine } from './commands/command-line.ts'
 
 /**
- * Works in the folder of the project, where wrangler finds its configuration. INIT_CWD keeps the folder of the operator: file
- * arguments are relative to it.
+ * Runs the command that the operator typed, and ends the process with the exit code of the command. Changes to the project's folder,
+ * where wrangler finds its configuration. INIT_CWD keeps the operator's folder, because file arguments are relative to it.
  */
 export async function runProgram(): Promise<void> {
   process.env['INIT_CWD'] ??= process.cwd()
@@ -17,20 +17,21 @@ export async function runProgram(): Promise<void> {
   stderr.on('error', () => {})
 
   const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2))
-  // Without a terminal that can clear a line, the spinner would print a line a second.
-  const isLive = stderr.isTTY && process.env['TERM'] !== 'dumb' && process.env['CI'] === undefined
-  const code = await runCommandLine({ ...context, progress: isLive ? createProgress(stderr) : undefined })
-  // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
+  // On a terminal that can't clear a line, the spinner would print a new line every second.
+  const hasSpinner = stderr.isTTY && process.env['TERM'] !== 'dumb' && process.env['CI'] === undefined
+  const exitCode = await runCommandLine({ ...context, progress: hasSpinner ? createProgress(stderr) : undefined })
+  // The callback runs when all output is written. Then process.exit ends the process, because a store that failed to open can leave
+  // handles that keep the process alive.
   stdout.write('', () => {
-    // The error of an earlier write is emitted together with this callback.
+    // Node emits the error of a failed write together with this callback. setImmediate waits for the event.
     setImmediate(() => {
-      // A reader such as `| head` may close the output early.
-      const isFailed = writeError !== undefined && writeError.code !== 'EPIPE'
+      // EPIPE is no failure: a reader such as `| head` closes the output when it has enough.
+      const isIncomplete = writeError !== undefined && writeError.code !== 'EPIPE'
       if (writeError && context.effect.outcome === 'changed') {
         const lines = ['The change was made; its output could not be written.', context.effect.ifOutputFails ?? '']
         stderr.write(`${lines.join('\n').trim()}\n`)
-      } else if (isFailed) stderr.write(`The output is incomplete (${writeError?.code}).\n`)
-      process.exit(isFailed && code === 0 ? 2 : code)
+      } else if (isIncomplete) stderr.write(`The output is incomplete (${writeError?.code}).\n`)
+      process.exit(isIncomplete && exitCode === 0 ? 2 : exitCode)
     })
   })
 }

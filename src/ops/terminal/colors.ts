@@ -1,8 +1,8 @@
 // The colors of lines on a terminal.
 import type { Piece, Style } from './io.ts'
 
-/** How lines start: in a difference, in warnings, and in the results of checks. */
-const starts: readonly (readonly [start: string, style: Style])[] = [
+/** The color of a line, by its first characters. Differences, warnings and check results have such lines. */
+const colorsByPrefix: readonly (readonly [prefix: string, style: Style])[] = [
   ['+ ', 'green'],
   ['- ', 'red'],
   ['Warning: ', 'yellow'],
@@ -11,10 +11,10 @@ const starts: readonly (readonly [start: string, style: Style])[] = [
   ['FAIL  ', 'red'],
 ]
 
-/** Gives each line the color of its start. */
+/** Splits a text into lines, and colors each line whose prefix is in `colorsByPrefix`. */
 export function paintLines(text: string): Piece[] {
   return text.split(/(?<=\n)/).map((line) => {
-    const [, style] = starts.find(([start]) => line.startsWith(start)) ?? []
+    const [, style] = colorsByPrefix.find(([prefix]) => line.startsWith(prefix)) ?? []
     return style ? { style, text: line } : line
   })
 }

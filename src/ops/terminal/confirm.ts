@@ -17,11 +17,15 @@ export async function confirm(
     throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead.`)
   }
   stderr.write(`${question} Go ahead? [y/N] `)
+  // The error needs no message: the caller prints that nothing was changed.
   if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError([])
 }
 
-/** Reads the answer: a terminal delivers whole lines. A `for await` loop would close stdin, and a second question would fail. */
+/**
+ * Reads a line from a terminal: each chunk of its input is one line. A `for await` loop would close stdin after the first line, and the
+ * next question would get no answer.
+ */
 async function readLine(stdin: Io['stdin']): Promise<string> {
-  const { value } = await stdin[Symbol.asyncIterator]().next()
-  return value === undefined ? '' : String(value).trim()
+  const { value: line } = await stdin[Symbol.asyncIterator]().next()
+  return line === undefined ? '' : String(line).trim()
 }

@@ -1,9 +1,8 @@
-// Escapes control characters in everything that commands print: files, databases and arguments may have some, and a terminal would
-// act on them.
+// Escapes control characters in all output of commands. Files, databases and arguments may contain them, and a terminal would obey them.
 import { styleText } from 'node:util'
 
 export type Style = 'red' | 'yellow' | 'green'
-/** A text, or a text with a color for terminals. */
+/** A part of an output: a text, or a text with its color on terminals. */
 export type Piece = string | { style: Style; text: string }
 
 /** The standard streams of the process. A test passes its own. */
@@ -20,14 +19,14 @@ interface Stream {
   hasColors?(): boolean
 }
 
-/** Streams that escape what is written to them. */
+/** Streams that escape control characters. */
 export interface SafeIo extends Io {
   stdout: SafeStream
   stderr: SafeStream
 }
 
 interface SafeStream extends Stream {
-  /** Writes the pieces as one text. An export has a million pieces: too many for arguments. */
+  /** Writes all pieces at once. The parameter is an array, because an export has a million pieces: too many for arguments. */
   writePieces(pieces: readonly Piece[]): unknown
 }
 
@@ -36,19 +35,23 @@ const unsafeInData = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?
 const unsafeInMessages = /[^\P{C}\t\n]/gu
 
 /**
- * Makes streams that escape control characters, but not tabs and ends of lines: in JSON, the escaped characters mean the same. On
- * stderr, which has only messages, they also escape invisible characters.
+ * Wraps the streams, so that they escape control characters, except tabs and line ends. Escaped JSON on stdout keeps its meaning. On
+ * stderr, which has only messages, also invisible characters are escaped.
  */
 export function escapeOutput({ stdin, stdout, stderr }: Io): SafeIo {
   return { stdin, stdout: escapeStream(stdout, unsafeInData), stderr: escapeStream(stderr, unsafeInMessages) }
 }
 
-/** Adds colors after it has escaped a text, so that data can't bring colors of its own. */
+/**
+ * Wraps a stream, so that it escapes the characters that match `unsafe`. Adds the colors afterwards: then, each color code is ours, and
+ * none comes from the data.
+ */
 function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   const hasColors = stream.hasColors?.() ?? false
+  const escapeText = (text: string) => text.replaceAll(unsafe, escapeCharacter)
   const format = (piece: Piece): string => {
-    if (typeof piece === 'string') return piece.replaceAll(unsafe, escape)
-    const text = format(piece.text)
+    if (typeof piece === 'string') return escapeText(piece)
+    const text = escapeText(piece.text)
     if (!hasColors) return text
     return text.replaceAll(/.+/g, (line) => styleText(piece.style, line, { validateStream: false }))
   }
@@ -57,6 +60,6 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
 }
 
 /** @returns an escape such as `\u001b`. */
-function escape(character: string): string {
+function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

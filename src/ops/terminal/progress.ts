@@ -1,44 +1,49 @@
-// Says on a terminal what a command is doing, and for how long it has worked.
+// Shows on a terminal what a command is doing, and for how long it has worked.
 import type { Writable } from 'node:stream'
 import yoctoSpinner from 'yocto-spinner'
 
-/** How often the time is shown again. Work of less than a second shows nothing. */
+/** The time between two updates of the line, and before the first one: shorter work shows nothing. */
 const tickMs = 1000
 
 export type Progress = ReturnType<typeof createProgress>
 
-/** The spinner clears its line before anything else is written to the terminal. */
+/**
+ * Shows a line such as `Reading plans: 300 of 900 (3 s)` while a command works. The time stands still between `stop` and the next
+ * `show`, when a question waits for its answer. The spinner clears the line before anything else is written to the terminal.
+ */
 export function createProgress(stream: Writable) {
   const spinner = yoctoSpinner({ stream })
   const startMs = performance.now()
+  /** Undefined while no work is shown: before the first `show`, and after `stop`. */
   let timer: NodeJS.Timeout | undefined
-  let [doing, workedMs, resumedMs] = ['', 0, 0]
-  /** The time of questions does not count. */
-  const measureMs = () => workedMs + (timer === undefined ? 0 : performance.now() - resumedMs)
-  const describeWork = () => `${doing} (${formatMs(measureMs())})`
+  let activity = ''
+  let workedMsBefore = 0
+  let resumedMs = 0
+  const measureWorkMs = () => workedMsBefore + (timer === undefined ? 0 : performance.now() - resumedMs)
+  const describeWork = () => `${activity} (${formatMs(measureWorkMs())})`
   const tick = () => {
     if (spinner.isSpinning) spinner.text = describeWork()
     else spinner.start(describeWork())
   }
   const stop = () => {
-    workedMs = measureMs()
+    workedMsBefore = measureWorkMs()
     clearInterval(timer)
     timer = undefined
     spinner.stop()
   }
   return {
-    /** Clears the line, at the end and before a question. */
+    /** Clears the line: at the end of the command, and before a question. */
     stop,
     /** Shows what the command is doing. @param text a text such as `Reading plans: 300 of 900`: nothing that a user or a file wrote. */
     show: (text: string) => {
-      doing = text
+      activity = text
       if (timer === undefined) {
         resumedMs = performance.now()
         timer = setInterval(tick, tickMs)
       }
       if (spinner.isSpinning) spinner.text = describeWork()
     },
-    /** Prints a line before another program writes to the terminal. */
+    /** Clears the line, and prints one that stays: another program will now write to the terminal. */
     step: (text: string) => {
       stop()
       stream.write(`${text} (after ${formatMs(performance.now() - startMs)})\n`)
@@ -46,6 +51,7 @@ export function createProgress(stream: Writable) {
   }
 }
 
+/** `2 min 5 s` */
 function formatMs(ms: number): string {
   const seconds = Math.floor(ms / 1000)
   const minutes = Math.floor(seconds / 60)

@@ -2,7 +2,7 @@ import measureText from 'fast-string-truncated-width'
 import { wrapAnsi } from 'fast-wrap-ansi'
 import { readPath } from '../../json.ts'
 
-/** Widths are in columns of the terminal. */
+/** The space between two columns, and the minimum widths, in columns of the terminal. */
 const gap = 2
 const minTextWidth = 12
 const minNameWidth = 24
@@ -15,51 +15,52 @@ export function formatTable(rows: readonly object[], maxWidth = Infinity): strin
   if (rows[0] === undefined) return ''
   const names = Object.keys(rows[0])
   const headings = names.map((name) => name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&').toUpperCase())
-  const lines = rows.map((row) => names.map((name) => formatCell(readPath(row, name))))
-  const columns = headings.map((heading, column) => [heading, ...lines.map((cells) => cells[column] ?? '')])
-  const widths = fitColumns(columns, maxWidth)
-  const printed = [headings, ...lines].flatMap((cells) => {
-    const parts = cells.map((cell, column) => wrapAnsi(cell, widths[column] ?? 0, { hard: true }).split('\n'))
-    const height = Math.max(...parts.map((part) => part.length))
-    return Array.from({ length: height }, (_, line) => {
-      const texts = parts.map((part) => part[line] ?? '')
-      return formatLine(texts, widths)
-    })
-  })
-  return printed.join('')
+  const table = [headings, ...rows.map((row) => names.map((name) => formatCell(readPath(row, name))))]
+  const widths = fitColumns(
+    headings.map((_, column) => table.map((cells) => cells[column] ?? '')),
+    maxWidth,
+  )
+  return table.map((cells) => formatRow(cells, widths)).join('')
 }
 
-/** @returns the width of each column: columns of texts become narrower first, and none too narrow to be read. */
+/**
+ * Returns the width of each column. Makes the widest column narrower until the table fits: first the columns with texts, then
+ * those with names. If every column has its minimum width, the table stays too wide.
+ * @param columns the cells of each column, the heading first.
+ */
 function fitColumns(columns: readonly string[][], maxWidth: number): number[] {
-  const widths = columns.map((cells) => cells.reduce((width, cell) => Math.max(width, measure(cell)), 0))
-  const limits = columns.map(([heading = '', ...cells]) => {
-    // One or two words are a name or a time, which stay on one line. An email address may be cut.
-    const isText = cells.some((cell) => / .* |@/.test(cell))
-    return { isText, min: Math.max(isText ? minTextWidth : minNameWidth, heading.length) }
+  const sized = columns.map((cells) => {
+    // One or two words are a name or a time, which stay on one line. An email address counts as a text: it may be cut.
+    const isText = cells.slice(1).some((cell) => / .* |@/.test(cell))
+    const minWidth = Math.max(isText ? minTextWidth : minNameWidth, cells[0]?.length ?? 0)
+    return { isText, minWidth, width: cells.reduce((width, cell) => Math.max(width, countColumns(cell)), 0) }
   })
-  const findWidest = (isText: boolean) => {
-    const spare = widths.map((width, column) => {
-      const limit = limits[column]
-      return limit?.isText === isText && width > limit.min ? width : 0
-    })
-    const widest = Math.max(...spare)
-    return widest === 0 ? undefined : spare.indexOf(widest)
-  }
-  for (let excess = widths.reduce((sum, width) => sum + gap + width, -gap) - maxWidth; excess > 0; excess--) {
-    const widest = findWidest(true) ?? findWidest(false)
+  let excess = sized.reduce((sum, { width }) => sum + width, 0) + gap * (sized.length - 1) - maxWidth
+  for (; excess > 0; excess--) {
+    const shrinkable = sized.filter(({ width, minWidth }) => width > minWidth)
+    const texts = shrinkable.filter(({ isText }) => isText)
+    const [widest] = (texts.length > 0 ? texts : shrinkable).toSorted((a, b) => b.width - a.width)
     if (widest === undefined) break
-    widths[widest] = (widths[widest] ?? 0) - 1
+    widest.width--
   }
-  return widths
+  return sized.map(({ width }) => width)
 }
 
-function formatLine(cells: readonly string[], widths: readonly number[]): string {
-  const padded = cells.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - measure(cell) + gap))
+/** Formats a row of the table: as several lines, if a cell is wider than its column. */
+function formatRow(cells: readonly string[], widths: readonly number[]): string {
+  const wrapped = cells.map((cell, column) => wrapAnsi(cell, widths[column] ?? 0, { hard: true }).split('\n'))
+  const height = Math.max(...wrapped.map((lines) => lines.length))
+  const lines = Array.from({ length: height }, (_, line) => wrapped.map((cellLines) => cellLines[line] ?? ''))
+  return lines.map((parts) => formatLine(parts, widths)).join('')
+}
+
+function formatLine(parts: readonly string[], widths: readonly number[]): string {
+  const padded = parts.map((part, column) => part + ' '.repeat((widths[column] ?? 0) - countColumns(part) + gap))
   return `${padded.join('').trimEnd()}\n`
 }
 
-/** @returns the columns that a text takes: two for a wide character, such as 東. */
-function measure(text: string): number {
+/** Counts the columns of the terminal that a text takes: two for a wide character, such as 東. */
+function countColumns(text: string): number {
   return measureText(text).width
 }
 
@@ -73,18 +74,18 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Formats a line for each field, with the name of the field. A value that is no text is printed as JSON. */
+/** Formats an object: a line for each field, with its name and its value. A value that is no text is printed as JSON. */
 export function formatFields(fields: object): string {
   return formatPairs(Object.entries(fields).map(([name, value]) => [name, formatValue(value)]))
 }
 
-/** Formats a line for each pair of a name and a value, with the values below each other. */
+/** Formats a line for each pair of a name and a value. The values start in the same column. */
 export function formatPairs(pairs: readonly (readonly [string, string])[]): string {
   const width = Math.max(...pairs.map(([name]) => name.length))
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${putOnOneLine(value)}\n`).join('')
 }
 
-/** Replaces each run of white space and control characters with one space: a terminal would act on them. */
+/** Replaces each run of white space, control characters and invisible characters with one space. */
 export function putOnOneLine(text: string): string {
   return text.replaceAll(/[\s\p{C}]+/gu, ' ')
 }
