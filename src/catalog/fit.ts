@@ -48,7 +48,7 @@ export type Misfit =
   | { kind: 'restored' }
 
 /** Compares a change with the catalog. Takes the plans one by one, because memory may not hold all. Add all before you ask for a result. */
-export function createFit<Plan extends PlainPlan>() {
+export function createMisfitFinder<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
   const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
@@ -113,7 +113,7 @@ function listClaims(plan: PlainPlan): Claim[] {
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },
     { field: 'members', id: '', value: listFieldNames(plan).toSorted().join() },
-    ...listShared(plan),
+    ...listSharedObjects(plan),
   ]
 }
 
@@ -129,7 +129,7 @@ export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null)
 }
 
 /** Lists the claims about a plan's objects that have an ID, such as its category. */
-export function listShared(plan: PlainPlan): (Claim & { value: Record<string, unknown> })[] {
+export function listSharedObjects(plan: PlainPlan): (Claim & { value: Record<string, unknown> })[] {
   return Object.entries(plan).flatMap(([field, value]) =>
     isJsonObject(value) && 'id' in value ? [{ field, id: value['id'], value }] : [],
   )

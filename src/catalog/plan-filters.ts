@@ -90,13 +90,13 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
 }
 
 /** @returns the value with which a filter of the table selects the plan, undefined if no value does */
-export function getValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
-  const text = readText(plan, path)
+export function readFilterValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
+  const text = readPathText(plan, path)
   return text === '' ? undefined : parse(text)
 }
 
 /** @returns the value at a path of a plan as a text, empty if the plan has none */
-export function readText(plan: Plan, path: string): string {
+export function readPathText(plan: Plan, path: string): string {
   const [, ...names] = path.split('.')
   const value = readPath(plan, ...names)
   return isFilterValue(value) ? String(value) : ''
@@ -109,7 +109,7 @@ function isFilterValue(value: unknown): value is FilterValue {
 /** Lists every filter that selects the plan, such as `currency=KES`. */
 export function listMatchingFilters(plan: Plan): string[] {
   return Object.entries(planFilters).flatMap(([name, filter]) => {
-    const value = getValue(plan, filter)
+    const value = readFilterValue(plan, filter)
     return value === undefined ? [] : `${name}=${value}`
   })
 }

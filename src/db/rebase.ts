@@ -2,7 +2,7 @@
 // Worker's schedule.
 import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { createFit, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'
+import { createMisfitFinder, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { listOf, type Database } from './database.ts'
@@ -56,21 +56,21 @@ export async function comparePublication(
   // Nothing was published since the publication was proposed and compared.
   if (baseRevision === newest) return { ...same, isMerged: false }
 
-  const fit = createFit<CatalogPlan>()
+  const finder = createMisfitFinder<CatalogPlan>()
   const planIds: number[] = []
   let isMerged = false
   for await (const page of readCompared(db, eq(publications.id, publicationId), newest)) {
     const merged: PlanAfter[] = []
     for (const { planId, isOvertaken, ...compared } of page) {
-      const after = fit.add(compared)
+      const after = finder.add(compared)
       planIds.push(planId)
       if (isOvertaken) merged.push({ planId, after })
     }
     isMerged ||= merged.length > 0
-    if (merged.length > 0 && fit.findMisfit() === undefined) await stageMerged(merged, newest)
+    if (merged.length > 0 && finder.findMisfit() === undefined) await stageMerged(merged, newest)
   }
-  fit.addOthers(await selectSharing(db, fit.listNewClaims(), planIds))
-  const misfit = fit.findMisfit()
+  finder.addOthers(await selectSharing(db, finder.listNewClaims(), planIds))
+  const misfit = finder.findMisfit()
   return misfit === undefined ? { ...same, isMerged } : { kind: 'conflict', misfit }
 }
 

@@ -1,7 +1,7 @@
 // The two operations of the OpenAPI document: their parameters, responses and examples.
 import { defaultTokenLifetimeSeconds } from '../api/config.ts'
 import { examplePlan } from '../catalog/example-plan.ts'
-import { getValue, planFilters } from '../catalog/plan-filters.ts'
+import { readFilterValue, planFilters } from '../catalog/plan-filters.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 
 export const exampleRequestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
@@ -104,7 +104,7 @@ function describePlansParameters() {
       in: 'query',
       description: filter.description,
       schema: filter.schema,
-      example: getValue(examplePlan, filter),
+      example: readFilterValue(examplePlan, filter),
     })),
     {
       name: 'If-None-Match',

@@ -1,7 +1,7 @@
 // What is true in the town: the catalog and the partners, as the operators' commands must have made them. It follows each write of
 // the database, applies what the command was meant to do, and compares.
 import { createHash } from 'node:crypto'
-import { getValue, planFilters, type FilterName, type PlanFilter } from '../../src/catalog/plan-filters.ts'
+import { readFilterValue, planFilters, type FilterName, type PlanFilter } from '../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import type { D1World } from './d1-world.ts'
 import type { Town } from './journal.ts'
@@ -258,7 +258,7 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
     const wanted = Object.entries(filter)
     const isListed = (plan: CatalogPlan) =>
       plan.viewableIn.includes(country) &&
-      wanted.every(([name, value]) => getValue(plan, planFilters[name as FilterName]) === value)
+      wanted.every(([name, value]) => readFilterValue(plan, planFilters[name as FilterName]) === value)
     for (const { plans } of versions.slice(etags.length)) {
       const listed = [...plans.values()].filter(isListed).toSorted((a, b) => a.id - b.id)
       const data = { total: listed.length, plans: listed.map((plan) => ({ ...plan, viewableIn: undefined })) }

@@ -1,6 +1,6 @@
 // The program of the page "Try it": lists a partner's plans, and shows the requests, the responses and the plans as cards.
 import { html } from 'hono/html'
-import { getValue, planFilters, readText, type PlanFilter } from '../../catalog/plan-filters.ts'
+import { readFilterValue, planFilters, readPathText, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 import { InvestmentPlansClient } from '../client/investment-plans.mts'
 import { renderCodeBlock } from '../code-block.ts'
@@ -90,8 +90,8 @@ function describeList(total: number, isFiltered: boolean): string {
 function offerFilters(plans: Plan[]): void {
   for (const [name, filter] of Object.entries(planFilters)) {
     const options = plans.flatMap((plan): [string, string][] => {
-      const value = getValue(plan, filter)
-      return value === undefined ? [] : [[String(value), readText(plan, filter.labelPath ?? filter.path)]]
+      const value = readFilterValue(plan, filter)
+      return value === undefined ? [] : [[String(value), readPathText(plan, filter.labelPath ?? filter.path)]]
     })
     const suggestions = [...new Map(options)].map(([value, text]) => new Option(text, value))
     find(`datalist#${name}`, HTMLDataListElement).replaceChildren(...suggestions)

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, inject, test } from 'vitest'
-import { filterNames, getValue, planFilters, type FilterName } from '../../../src/catalog/plan-filters.ts'
+import { filterNames, readFilterValue, planFilters, type FilterName } from '../../../src/catalog/plan-filters.ts'
 import { refusals } from '../../../src/api/error-codes.ts'
 import { advice } from '../../../src/site/blocks/error-advice.ts'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
@@ -60,7 +60,7 @@ test('filters the plans as the API does, and suggests the values that occur', as
     for (const name of filterNames) {
       const options = page.locator(`#${name} option`)
       const values = await options.evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value))
-      const used = plans.flatMap((plan) => getValue(plan, planFilters[name]) ?? []).map(String)
+      const used = plans.flatMap((plan) => readFilterValue(plan, planFilters[name]) ?? []).map(String)
       expect(values.toSorted()).toEqual([...new Set(used)].toSorted())
       const [value = ''] = values
       const expected = await client.listPlans({ [name]: planFilters[name].parse(value) })

@@ -1,9 +1,9 @@
 // Patches: changes of some fields of a plan, from the row of a spreadsheet or from a command line. Pure.
 import { isJsonObject } from '../../../json.ts'
-import { listShared } from '../../../catalog/fit.ts'
+import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
-import { makeUnknownName, type Defect, type Place } from '../file-formats/defect.ts'
+import { makeUnknownNameDefect, type Defect, type Place } from '../file-formats/defect.ts'
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
 import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -68,7 +68,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     const column = findColumn(name)
     if (column === undefined) {
       const names = listColumns([]).map((known) => known.name)
-      defects.push(makeUnknownName(command, 'field', name, names))
+      defects.push(makeUnknownNameDefect(command, 'field', name, names))
     } else if ('expected' in column) {
       defects.push({ place: command, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
@@ -91,7 +91,9 @@ type SharedObjects = ReadonlyMap<string, object>
 const keyOf = (field: string, id: unknown) => `${field} ${String(id)}`
 
 export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
-  return new Map(plans.flatMap((plan) => listShared(plan).map(({ field, id, value }) => [keyOf(field, id), value])))
+  return new Map(
+    plans.flatMap((plan) => listSharedObjects(plan).map(({ field, id, value }) => [keyOf(field, id), value])),
+  )
 }
 
 /**

@@ -1,9 +1,9 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
 import { z } from 'zod'
-import { createFit, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
+import { createMisfitFinder, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
-import { makeDefectError, makeUnknownName, wholeFile, type Defect, type Place } from './defect.ts'
+import { makeDefectError, makeUnknownNameDefect, wholeFile, type Defect, type Place } from './defect.ts'
 import { findWrongNames, unsafeName, type Path } from './json-scan.ts'
 import { describeValue, UnusableCell } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
@@ -81,7 +81,7 @@ function describeWrongName(file: unknown, path: Path): Defect {
   const names = isInPlan ? inPlan : path
   if (names.at(-1) === unsafeName) {
     const field = names.slice(0, -1).join('.') || undefined
-    return makeUnknownName({ ...place, field }, 'field', unsafeName, [])
+    return makeUnknownNameDefect({ ...place, field }, 'field', unsafeName, [])
   }
   return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
 }
@@ -117,7 +117,7 @@ export function listDefects(
     if (issue.code === 'unrecognized_keys') {
       const shape = planFields.find(({ name }) => name === path[0])?.shape
       const candidates = shape && 'members' in shape ? [...shape.members.keys()] : names
-      return issue.keys.map((key) => makeUnknownName(there, 'field', key, candidates))
+      return issue.keys.map((key) => makeUnknownNameDefect(there, 'field', key, candidates))
     }
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
     const advice = found instanceof UnusableCell ? found.advice : { fix: explainValue(there, found) }
@@ -148,13 +148,13 @@ function explainValue({ kind, field = '' }: Place, found: unknown): string | und
  * @param places the place of each plan, in the order of the file.
  */
 export function findContradictions(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
-  const fit = createFit<CatalogPlan>()
-  for (const plan of places.keys()) fit.add({ base: null, own: plan, current: null })
-  const misfit = fit.findMisfit()
+  const finder = createMisfitFinder<CatalogPlan>()
+  for (const plan of places.keys()) finder.add({ base: null, own: plan, current: null })
+  const misfit = finder.findMisfit()
   const contradictions = misfit && 'contradictions' in misfit ? misfit.contradictions : []
   const shared = contradictions.filter(({ value }) => isJsonObject(value))
   const placesByName = new Map([...places].map(([{ identifier }, place]) => [identifier, place]))
-  return [...findDuplicates(places), ...listDisagreements(shared, placesByName)]
+  return [...findDuplicates(places), ...describeContradictions(shared, placesByName)]
 }
 
 function findDuplicates(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
@@ -170,7 +170,7 @@ function findDuplicates(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
 }
 
 /** @param places the places of plans in a file, by identifier. A defect of a plan without a place names the plan. */
-export function listDisagreements(
+export function describeContradictions(
   contradictions: readonly Contradiction[],
   places: ReadonlyMap<string, Place> = new Map(),
 ): Defect[] {

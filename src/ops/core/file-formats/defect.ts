@@ -27,7 +27,7 @@ export interface Defect {
 }
 
 /** @param noun the kind of name, such as `field`. @param candidates the known names, of which the most similar one is suggested. */
-export function makeUnknownName(place: Place, noun: string, name: string, candidates: readonly string[]): Defect {
+export function makeUnknownNameDefect(place: Place, noun: string, name: string, candidates: readonly string[]): Defect {
   const expected = `the name of a ${noun}`
   return { place, expected, found: describeValue(name), fix: suggestName(name, candidates) }
 }

@@ -2,7 +2,7 @@
 import { describeStart } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { CatalogFile } from './catalog-file.ts'
-import { makeDefectError, makeUnknownName, wholeFile, type Defect, type Place } from './defect.ts'
+import { makeDefectError, makeUnknownNameDefect, wholeFile, type Defect, type Place } from './defect.ts'
 import {
   decodeCell,
   describeValue,
@@ -190,7 +190,7 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
 /** @returns a defect for a name that is like a column's; undefined for any other name, whose column is ignored. */
 function findUnknownColumn(title: string, place: Place): Defect | undefined {
   const known = [...listColumns([]).map(({ name }) => name), originColumn]
-  const defect = makeUnknownName(place, 'column', title, known)
+  const defect = makeUnknownNameDefect(place, 'column', title, known)
   const isPart = planFields.some(({ name }) => name === title.split('.')[0])
   return defect.fix === undefined && !isPart ? undefined : defect
 }

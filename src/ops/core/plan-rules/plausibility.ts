@@ -32,11 +32,11 @@ export interface DoubtInput {
   /** An undo brings back earlier figures, dates and names, which are not doubted. */
   isUndo: boolean
   /** Whether the operator typed the names of the fields that change. A new name of a plan is then intended. */
-  isNamed?: boolean | undefined
+  areFieldsNamed?: boolean | undefined
 }
 
 /** @throws UserError when a list would be too large for the service. */
-export function findDoubts({ changes, others, namesakes, today, isUndo, isNamed = false }: DoubtInput): Doubts {
+export function findDoubts({ changes, others, namesakes, today, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
   const lists = measureLists(others.lists, changes)
   const changed = changes.flatMap(({ before, after }) =>
     before && after ? { before, after, paths: comparePlans(before, after) } : [],
@@ -50,7 +50,7 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, isNamed 
     ...findNewDuplicates(changes, namesakes),
     ...changed.flatMap(findJumps),
     ...(isUndo ? [] : changed.flatMap(findLostFigures)),
-    ...(isUndo || isNamed ? [] : changed.flatMap(findRenames)),
+    ...(isUndo || areFieldsNamed ? [] : changed.flatMap(findRenames)),
   ]
   const planCount = others.plans + changes.filter(({ before }) => before !== null).length
   const warnings = [

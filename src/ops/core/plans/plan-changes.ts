@@ -1,7 +1,7 @@
 // Prepares changes of one plan: where it is viewable, whether it takes new investment, and its fields. Nothing is written. In all functions,
 // `name` is the plan's identifier or ID, and `dueAt` the time of publication in Unix seconds, by default now.
 import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
-import { listShared } from '../../../catalog/fit.ts'
+import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -63,7 +63,7 @@ export async function prepareFields(
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
   return preparePlan(store, name, dueAt, async (before) => {
-    const sharing = await selectSharing(store.db, listShared(patch.fields), [before.id])
+    const sharing = await selectSharing(store.db, listSharedObjects(patch.fields), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
     return patched.plan
@@ -92,5 +92,5 @@ async function preparePlan(
     ])
   }
   const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
-  return { plan, baseRevision, changes, dueAt, isNamed: true }
+  return { plan, baseRevision, changes, dueAt, areFieldsNamed: true }
 }

@@ -1,6 +1,6 @@
 // Foresees what pending publications will do, by publishing them in memory: the scheduled ones one after the other, and each that waits
 // for approval as if it were published now.
-import { createFit, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
+import { createMisfitFinder, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
@@ -111,14 +111,14 @@ function foreseePublication(
   plans: Plans,
 ): Foreseen {
   const own = new Map((changesById.get(id) ?? []).map((change) => [change.planId, change]))
-  const fit = createFit<CatalogPlan>()
+  const finder = createMisfitFinder<CatalogPlan>()
   const changes = [...own.values()].map(({ planId, before: base, after }) => {
     const current = plans.get(planId) ?? null
-    return { planId, before: current, after: fit.add({ base, own: after, current }) }
+    return { planId, before: current, after: finder.add({ base, own: after, current }) }
   })
-  fit.addOthers([...plans].flatMap(([planId, plan]) => (own.has(planId) ? [] : (plan ?? []))))
-  fit.addOthers(sharing)
-  return { misfit: restored.has(id) ? { kind: 'restored' } : fit.findMisfit(), changes }
+  finder.addOthers([...plans].flatMap(([planId, plan]) => (own.has(planId) ? [] : (plan ?? []))))
+  finder.addOthers(sharing)
+  return { misfit: restored.has(id) ? { kind: 'restored' } : finder.findMisfit(), changes }
 }
 
 /** Adds to a conflict the IDs of the earlier publications that cause it. @param earlier the changes of all earlier publications, by ID. */

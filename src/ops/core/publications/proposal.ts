@@ -1,5 +1,5 @@
 // Proposals: a change of the catalog with everything that an operator must know before it is published.
-import { createFit } from '../../../catalog/fit.ts'
+import { createMisfitFinder } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { readUnchanged, selectNamesakes, selectPlansById, selectSizeWithout } from '../../../db/catalog-queries.ts'
@@ -13,7 +13,7 @@ import { UserError } from '../../shared/user-error.ts'
 import type { Store } from '../../store/store.ts'
 import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../file-formats/defect.ts'
-import { listDisagreements } from '../file-formats/catalog-file.ts'
+import { describeContradictions } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { findDoubts, listNewlyNamed, type Doubts } from '../plan-rules/plausibility.ts'
 import { findPendingDoubts } from './pending-doubts.ts'
@@ -35,7 +35,7 @@ export interface PreparedChange extends CatalogChange {
   /** When to publish the change, in Unix seconds. Default: now. */
   dueAt?: number | undefined
   /** Whether the operator typed the fields that change, as for `plan set`. A file may change fields by mistake. */
-  isNamed?: boolean | undefined
+  areFieldsNamed?: boolean | undefined
 }
 
 /** A change that fits the catalog, with all doubts that its author has to confirm. */
@@ -49,14 +49,14 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
  * @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future.
  */
 export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
-  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, isNamed } = prepared
+  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
   await checkChange(store, prepared)
   if (changes.length === 0) return { ...prepared, notes, ...noDoubts, warnings }
-  const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId, isNamed }, changes)
+  const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId, areFieldsNamed }, changes)
   return { ...prepared, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
 }
 
-interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'isNamed'> {
+interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areFieldsNamed'> {
   /** The ID of a pending publication, or of the publication that is made again. Undefined for any other change. */
   id: number | undefined
   /** Unix seconds; null to publish it now. */
@@ -71,7 +71,7 @@ const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } 
  */
 export async function listDoubts(
   { db }: Store,
-  { id, dueAt, undoneId, isNamed }: DoubtedPublication,
+  { id, dueAt, undoneId, areFieldsNamed }: DoubtedPublication,
   changes: readonly PlanChange[],
 ): Promise<Doubts> {
   const pending = await findPendingDoubts(db, changes, id)
@@ -80,18 +80,18 @@ export async function listDoubts(
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectNamesakes(db, names, planIds)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  const doubts = findDoubts({ others, namesakes, today, changes, isUndo: undoneId != null, isNamed })
+  const doubts = findDoubts({ others, namesakes, today, changes, isUndo: undoneId != null, areFieldsNamed })
   return { ...doubts, warnings: [...pending, ...doubts.warnings] }
 }
 
 /** @throws UserError when the changed plans would contradict each other or other plans, or the time is not in the future. */
 export async function checkChange(store: Store, { changes, dueAt }: PreparedChange): Promise<void> {
   if (dueAt !== undefined) await checkFuture(store, dueAt)
-  const fit = createFit<CatalogPlan>()
-  for (const { before, after } of changes) fit.add({ base: before, own: after, current: before })
+  const finder = createMisfitFinder<CatalogPlan>()
+  for (const { before, after } of changes) finder.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
-  fit.addOthers(await selectSharing(store.db, fit.listNewClaims(), planIds))
-  const misfit = fit.findMisfit()
+  finder.addOthers(await selectSharing(store.db, finder.listNewClaims(), planIds))
+  const misfit = finder.findMisfit()
   if (misfit === undefined) return
   const contradictions = 'contradictions' in misfit ? misfit.contradictions : []
   if (misfit.kind === 'members') {
@@ -102,7 +102,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
-  throw makeDefectError(listDisagreements(contradictions))
+  throw makeDefectError(describeContradictions(contradictions))
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {

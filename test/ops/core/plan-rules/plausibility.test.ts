@@ -252,7 +252,7 @@ test('the name of another plan on a list is doubted once: not again when another
   const doubt = 'plan-1: name "NAME 2" is also the name of plan-2, on the list of KE.'
   const named = { ...before, name: 'NAME 2' }
   const put = (plan: CatalogPlan | null, after: CatalogPlan) =>
-    find({ catalog, changes: [{ planId: 1, before: plan, after }], isNamed: true })
+    find({ catalog, changes: [{ planId: 1, before: plan, after }], areFieldsNamed: true })
   expect(put(null, named)).toEqual([doubt])
   expect(put(before, named)).toEqual([doubt])
   expect(put(named, { ...named, hint: 'New' })).toEqual([])
@@ -260,7 +260,7 @@ test('the name of another plan on a list is doubted once: not again when another
 
 test('a name that an operator gave by name, or that an undo brings back, is not doubted', () => {
   const changes = changeFirst({ name: 'Other', coolName: 'Cool' })
-  expect(find({ changes, isNamed: true })).toEqual([])
+  expect(find({ changes, areFieldsNamed: true })).toEqual([])
   expect(find({ changes, isUndo: true })).toEqual([])
   expect(find({ changes })).toHaveLength(2)
 })
