@@ -3,7 +3,7 @@
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
-import { findCause } from '../../store/failure.ts'
+import { findCause, findFailure } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
@@ -132,6 +132,7 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
     return undefined
   } catch (error) {
     if (error instanceof UserError) return error.message
+    if (findFailure(error) === undefined) throw error
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
     throw new UserError([
       findCause(error),

@@ -319,6 +319,12 @@ test('a redo to a later time says that the old publication may still be publishe
   )
 })
 
+test('a bug while a redo cancels the old publication is not taken for a failure of the database', async () => {
+  await ops('plan close cash --public-note Full. --at 2035-01-01T00:00Z')
+  const bug = () => Promise.reject(new TypeError('x is not a function'))
+  expect(await runAround('catalog redo 2 --at 2036-01-01T00:00Z', 2, bug)).toMatchObject({ code: 1 })
+})
+
 /** Runs a command, and `act` before its change of publications with this number. */
 async function runAround(words: string, number: number, act: () => Promise<unknown>) {
   let changes = 0
