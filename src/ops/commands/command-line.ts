@@ -12,10 +12,10 @@ import { createRun } from './frame/run.ts'
 import { listFlags } from './frame/shared-flags.ts'
 import { toKebabCase, type Flag, type SharedInput, type Verb } from './frame/verb.ts'
 
-/** 0 for success; 2 for a mistake, or a service that can't be used; 3 for findings; 1 for a bug. */
+/** 0: success. 1: a bug. 2: a mistake of the user, or a service that can't be used. 3: somebody must act on the output. */
 export type ExitCode = 0 | 1 | 2 | 3
 
-/** Arguments and flags by name. The flags that verbs share have known types. */
+/** The arguments and flags of a command line, by name. The shared flags have known types. */
 interface Values extends Partial<SharedInput> {
   [name: string]: unknown
   remote?: boolean
@@ -25,76 +25,76 @@ interface Values extends Partial<SharedInput> {
   yes?: boolean
 }
 
-/** A verb that the parser knows, with commander's object for it. */
+/** A verb, and commander's object for it. */
 interface ParsedVerb {
   command: Command
   verb: Verb
 }
 
-/** Runs the command that `argv` of the context names, and prints what went wrong. */
+/** Runs the command that `argv` of the context names, and prints an error that ends it. */
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io } = context
   const isHelp = context.argv.includes('--help')
-  const isAll = isHelp && context.argv.includes('--all')
-  const argv = isAll ? context.argv.filter((word) => word !== '--all') : context.argv
-  let page = ''
-  let code: ExitCode = 0
+  const showsAll = isHelp && context.argv.includes('--all')
+  const argv = showsAll ? context.argv.filter((word) => word !== '--all') : context.argv
+  const nowSeconds = Math.floor(context.clock.nowMs() / 1000)
+  let helpPage = ''
+  let exitCode: ExitCode = 0
   const root = new Command('ops').exitOverride().configureOutput({
-    // Written at once below: a reader such as `| head` may close the pipe after the first write.
-    writeOut: (text) => void (page += text),
+    // The page is written at once, below: a reader such as `| head` may close the pipe after the first write.
+    writeOut: (text) => void (helpPage += text),
     writeErr: (text) => void io.stderr.writePieces([{ style: 'red', text }]),
-    // The same output with and without a terminal.
+    // The output is the same with and without a terminal.
     getOutHelpWidth: () => 100,
     getErrHelpWidth: () => 100,
   })
   try {
-    const parsed = await addCommands(root, argv[0], isAll, Math.floor(context.clock.nowMs() / 1000))
-    for (const { command, verb } of parsed) {
-      command.action(async () => void (code = await runVerb(verb, readValues(command, verb), context)))
+    const verbs = await addCommands(root, argv[0] ?? '', showsAll, nowSeconds)
+    for (const { command, verb } of verbs) {
+      command.action(async () => void (exitCode = await runVerb(verb, readValues(command, verb), context)))
     }
-    if (!isHelp) checkNoKeptFlags(parsed, context)
+    if (!isHelp) checkNpmKeptNoFlags(verbs, context)
     await root.parseAsync(argv, { from: 'user' })
-    return code
+    return exitCode
   } catch (error) {
-    // Commander has printed its own message. --help also ends here, with exit code 0.
+    // Commander has printed its own message. After --help, it throws an error with exit code 0.
     if (error instanceof CommanderError) {
-      if (page !== '') io.stdout.write(page)
+      if (helpPage !== '') io.stdout.write(helpPage)
       return error.exitCode === 0 ? 0 : 2
     }
     const bug = error instanceof Error ? error.stack : String(error)
-    io.stderr.writePieces([{ style: 'red', text: isMistake(error) ? error.message : `A bug: ${bug}` }, '\n'])
-    return isMistake(error) ? 2 : 1
+    io.stderr.writePieces([{ style: 'red', text: isExpectedError(error) ? error.message : `A bug: ${bug}` }, '\n'])
+    return isExpectedError(error) ? 2 : 1
   }
 }
 
-/** The names of the errors whose messages are for people. Their classes would load modules that few commands need. */
-const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
+/**
+ * The names of the errors whose messages are written for users; every other error is a bug. The classes are not imported, because they
+ * would load modules that few commands need.
+ */
+const expectedErrors = new Set(['UserError', 'ConfigError', 'StorageError'])
 
-function isMistake(error: unknown): error is Error {
-  return error instanceof Error && mistakes.has(error.name)
+function isExpectedError(error: unknown): error is Error {
+  return error instanceof Error && expectedErrors.has(error.name)
 }
 
 /**
- * Adds every noun to the parser, and the verbs of one noun: the code of the others is not loaded.
- * @param noun the first word of the command line. @param isAll whether --help lists the commands that run the service, too.
+ * Adds all nouns to the parser, and the verbs of the typed noun. The code of other verbs is not loaded.
+ * @param noun the first word of the command line. @param showsAll whether --help also lists the commands that run the service.
+ * @returns the verbs of the noun: none if there is no such noun, one if the noun is a verb alone, such as `why`.
  */
-async function addCommands(
-  root: Command,
-  noun: string | undefined,
-  isAll: boolean,
-  nowSeconds: number,
-): Promise<ParsedVerb[]> {
+async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<ParsedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')
   for (const [name, { help: summary }] of Object.entries(commands)) {
-    const isListed = name in dailyWork || (isAll && name in serviceWork)
+    const isListed = name in dailyWork || (showsAll && name in serviceWork)
     const heading = name in dailyWork ? 'Daily work:' : 'Running the service:'
     root.command(name, { hidden: !isListed }).summary(summary).helpGroup(heading)
   }
   const parent = root.commands.find((command) => command.name() === noun)
-  const entry = commands[noun ?? '']
-  if (noun === undefined || parent === undefined || entry === undefined) return []
+  const entry = commands[noun]
+  if (parent === undefined || entry === undefined) return []
   if ('loadVerb' in entry) return [addVerb(parent, noun, await entry.loadVerb(), nowSeconds)]
   pointErrorsAtHelp(parent.description(entry.help).helpCommand(false), noun)
   return Object.entries(await entry.loadVerbs()).map(([name, verb]) => {
@@ -103,56 +103,59 @@ async function addCommands(
   })
 }
 
-/** @param words the noun and the verb, such as `partner list`. */
+/** Gives commander's object the arguments, flags and help of a verb. @param words the noun and the verb, such as `partner list`. */
 function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): ParsedVerb {
-  const { example, args = {}, whyNoArguments, passesOn } = verb
+  const { example, args = {}, noArgumentsError, passesFlagsOn } = verb
   for (const [name, { isOptional, isList }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
     command.argument(isOptional ? `[${word}]` : `<${word}>`)
   }
-  for (const [name, flag] of Object.entries(listFlags(verb)))
+  for (const [name, flag] of Object.entries(listFlags(verb))) {
     command.addOption(makeOption(command, name, flag, nowSeconds))
-  // commander's own error would quote the words, which may be a secret.
-  if (whyNoArguments !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
+  }
+  // With `noArgumentsError`, readValues refuses arguments: the error of commander would quote them, and one may be a secret.
+  if (noArgumentsError !== undefined || passesFlagsOn) command.allowExcessArguments().allowUnknownOption()
   command.description(verb.help).addHelpText('after', `\nExample:\n  ${describeStart(example)}\n`)
   pointErrorsAtHelp(command, words)
   return { command, verb }
 }
 
+/** Makes commander's option for a flag. @param name the name of the flag in camel case. */
 function makeOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
-  const { help: text, value, default: defaultText, isRequired, isList, choices, conflicts, parse } = flag
-  const read = (word: string) => (parse ? parse(word, nowSeconds) : word)
-  const option = new Option([`--${toKebabCase(name)}`, value].filter(Boolean).join(' '), text)
-  option.makeOptionMandatory(isRequired ?? false)
-  if (conflicts) option.conflicts([...conflicts])
-  if (defaultText !== undefined) option.default(read(defaultText), defaultText)
-  if (isList) return option.argParser<unknown[] | undefined>((word, words = []) => [...words, read(word)])
-  if (value === undefined) {
-    // Sets false on the command, because --help would print an option's default.
+  const parse = (word: string) => (flag.parse ? flag.parse(word, nowSeconds) : word)
+  const option = new Option([`--${toKebabCase(name)}`, flag.value].filter(Boolean).join(' '), flag.help)
+  option.makeOptionMandatory(flag.isRequired ?? false)
+  if (flag.conflicts) option.conflicts([...flag.conflicts])
+  if (flag.default !== undefined) option.default(parse(flag.default), flag.default)
+  if (flag.isList) return option.argParser<unknown[] | undefined>((word, parsed = []) => [...parsed, parse(word)])
+  if (flag.value === undefined) {
+    // The default is set on the command: --help would print the default of an option.
     command.setOptionValueWithSource(name, false, 'default')
     return option
   }
-  if (choices) option.choices(choices)
+  if (flag.choices) option.choices(flag.choices)
   const parseChoice = option.parseArg
-  // Commander itself takes the last of several values.
   return option.argParser((word) => {
+    // Without this error, commander takes the last of several values.
     if (command.getOptionValueSource(name) === 'cli')
       command.error(`error: option '${option.flags}' can be given only once`)
-    return parseChoice ? parseChoice(word, undefined) : read(word)
+    return parseChoice ? parseChoice(word, undefined) : parse(word)
   })
 }
 
 /**
- * Without a -- before them, npm takes flags for itself, and passes them on as variables: `--dry-run` as `npm_config_dry_run=true`,
- * `--grace=0` as `npm_config_grace=0`. A switch in `.npmrc` becomes the same variable.
- * @throws UserError when npm has a flag of the verb that the command line lacks.
+ * Checks that npm has taken no flag of the verb for itself. In `npm run ops catalog import FILE --dry-run`, without a -- before the
+ * command, npm takes the flag, and sets the variable `npm_config_dry_run=true`; `--grace=0` sets `npm_config_grace=0`. A setting in
+ * `.npmrc` sets the same variables.
+ * @throws UserError that names the flags.
  */
-function checkNoKeptFlags(parsed: readonly ParsedVerb[], { argv, variables }: CommandContext): void {
-  const command = parsed.find((one, _, { length }) => length === 1 || one.command.name() === argv[1])?.command
-  const kept = (command?.options ?? []).filter((option) => {
-    const value = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
-    const isKept = value === 'true' || (option.required && value && value !== 'false')
-    return isKept && !argv.includes(`--${option.name()}`)
+function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: CommandContext): void {
+  const typed = verbs.length === 1 ? verbs[0] : verbs.find(({ command }) => command.name() === argv[1])
+  const kept = (typed?.command.options ?? []).filter((option) => {
+    const setting = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
+    // `required` is true for a flag that takes a value. npm sets "false" for --no-FLAG.
+    const isSet = option.required ? Boolean(setting) && setting !== 'false' : setting === 'true'
+    return isSet && !argv.includes(`--${option.name()}`)
   })
   if (kept.length === 0) return
   const names = kept.map((option) => `--${option.name()}`).join(' and ')
@@ -164,21 +167,25 @@ function checkNoKeptFlags(parsed: readonly ParsedVerb[], { argv, variables }: Co
 }
 
 /** @returns the arguments and flags of the command line by name. @throws UserError when an argument is wrong. */
-function readValues(command: Command, { args = {}, whyNoArguments }: Verb): Values {
-  if (whyNoArguments !== undefined && command.args.length > 0) throw new UserError(whyNoArguments)
-  const words = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {
-    const word: unknown = command.processedArgs[index]
+function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Values {
+  if (noArgumentsError !== undefined && command.args.length > 0) throw new UserError(noArgumentsError)
+  const parsed = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {
+    const argument: unknown = command.processedArgs[index]
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- commander gives a list exactly to arguments that are lists
-    return [name, parse && word !== undefined ? parse(word as never) : word]
+    return [name, parse && argument !== undefined ? parse(argument as never) : argument]
   })
-  return { ...command.opts<Values>(), ...Object.fromEntries(words) }
+  return { ...command.opts<Values>(), ...Object.fromEntries(parsed) }
 }
 
+/**
+ * Opens the store of a verb, reads who makes the change, runs the verb, and prints its output.
+ * @returns 3 when the output has findings. @throws whatever the verb throws. If nothing was changed, the message says so.
+ */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values
   const run = createRun(context, target, { isJson: json, isConfirmed: yes })
-  const start = async (attribution: Attribution | undefined, store?: Store): Promise<ExitCode> => {
+  const runAndPrint = async (attribution: Attribution | undefined, store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const output = await verb.run(values as never, { ...run, store, attribution } as never)
@@ -187,63 +194,72 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
     context.io.stderr.writePieces([{ style: 'red', text: output.findings }, '\n'])
     return 3
   }
-  // Wrangler, to which such a verb passes its words, writes to the terminal by itself.
-  if (verb.store !== 'none' && !verb.passesOn) run.progress?.show('Working')
+  // A verb with `passesFlagsOn` starts wrangler, which writes to the terminal by itself.
+  if (verb.store !== 'none' && !verb.passesFlagsOn) run.progress?.show('Working')
   try {
     // A dry run changes nothing, so it needs no author.
     const attribution = verb.changes && !dryRun ? await readAttribution(verb, values, target, context) : undefined
-    if (verb.store !== undefined) return await start(attribution)
-    return await run.withStore(target, (store) => start(attribution, store))
+    if (verb.store !== undefined) return await runAndPrint(attribution)
+    return await run.withStore(target, (store) => runAndPrint(attribution, store))
   } catch (error) {
     const { outcome, isMarked = false } = context.effect
-    const isRefused = (verb.changes || verb.asks) && !dryRun && outcome === 'unchanged' && !isMarked
-    throw isRefused && isMistake(error) ? new UserError([error.message, nothingChanged].filter(Boolean)) : error
+    const mayChange = (verb.changes !== undefined || verb.asks) && !dryRun
+    const isUnchanged = outcome === 'unchanged' && !isMarked
+    if (!mayChange || !isUnchanged || !isExpectedError(error)) throw error
+    // The error of an answer "no" has no message.
+    throw new UserError([error.message, nothingChanged].filter(Boolean))
   } finally {
     run.progress?.stop()
   }
 }
 
-/** @throws UserError when only one of --remote and --env is given. */
+/** @returns the environment that a command line names. @throws UserError when only one of --remote and --env is given. */
 function readTarget({ remote, env, persistTo }: Values): Target {
-  // A verb without these flags names its environment itself.
+  // The verb has no flag --remote: it names its environment itself.
   if (remote === undefined) return {}
-  if (remote && !env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')
-  if (!remote && env !== undefined) throw new UserError('--env names a deployed environment: add --remote.')
-  return { ...(env !== undefined && { remote, env }), ...(persistTo !== undefined && { persistTo }) }
+  if (remote) {
+    if (!env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')
+    return { remote, env }
+  }
+  if (env !== undefined) throw new UserError('--env names a deployed environment: add --remote.')
+  return persistTo === undefined ? {} : { persistTo }
 }
 
 /**
  * Reads who makes the change, by which command, and why.
- * @throws UserError when nobody is named for a change of a deployed environment, or a word of the command line is a secret.
+ * @throws UserError when a change of a deployed environment has no author, or a word of the command line is a secret.
  */
 async function readAttribution(
-  { hides }: Verb,
+  { listHiddenTexts }: Verb,
   values: Values,
   { remote = false }: Target,
   { argv, findActor }: CommandContext,
 ): Promise<Attribution> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
-  const hidden = (hides?.(values as never) ?? []).filter(Boolean)
-  const hide = (word: string) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)
-  // The record keeps one line.
+  const hiddenTexts = (listHiddenTexts?.(values as never) ?? []).filter(Boolean)
+  const hide = (text: string) => hiddenTexts.reduce((rest, hidden) => rest.replaceAll(hidden, '…'), text)
+  // The record has one line for a command, and one for a note.
   const command = putOnOneLine(quoteWords(argv.map(hide)))
-  const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
-  // Checks the hidden words, too: the record lacks a contact, but the database stores it.
-  checkNoSecrets([...argv, actor ?? ''])
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
+  const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
+  // Checks the texts before they are hidden: a contact is not in the record, but the database stores it.
+  checkNoSecrets([...argv, actor ?? ''])
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 
-/** Formats commander's messages as sentences, and adds the command that shows the help. @param words a verb such as `partner list`. */
+/**
+ * Makes commander print an error as a sentence, and the command that shows the help below.
+ * @param words the noun and the verb, such as `partner list`; empty for `ops`.
+ */
 function pointErrorsAtHelp(command: Command, words: string): void {
   const seeAlso = describeStart(`${words} --help`.trim())
   command.configureOutput({
     outputError: (text, write) => {
-      const sentence = text
+      const message = text
         .trim()
         .replace(/^error: /, '')
         .replaceAll(/\s+/g, ' ')
-      write(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, '')}.\nSee: ${seeAlso}\n`)
+      write(`${message.charAt(0).toUpperCase()}${message.slice(1).replace(/\.$/, '')}.\nSee: ${seeAlso}\n`)
     },
   })
 }

@@ -1,7 +1,7 @@
-// The commands of the operators' program, and where their code is: the code of a command is loaded when it is typed.
+// The nouns of the command line, with the code of their verbs, which is loaded only when the operator types the noun.
 import type { Verb, Verbs } from './frame/verb.ts'
 
-/** A noun with its verbs, or a verb alone. */
+/** A noun with several verbs, such as `partner`, or a verb alone, such as `why`. */
 type Entry = { help: string } & ({ loadVerbs: () => Promise<Verbs> } | { loadVerb: () => Promise<Verb> })
 type Entries = Readonly<Record<string, Entry>>
 
@@ -43,7 +43,7 @@ export const dailyWork: Entries = {
 
 const loadService = () => import('./service/service.ts')
 
-/** Only --help --all lists them. */
+/** The nouns that only `--help --all` lists. */
 export const serviceWork: Entries = {
   doctor: {
     help: 'find what an operator must fix in an environment, also in its plans',
@@ -87,7 +87,7 @@ export const serviceWork: Entries = {
 export const commands: Entries = {
   ...dailyWork,
   ...serviceWork,
-  // Only programs call it: no --help lists it.
+  // No --help lists this one, because only the build of wrangler runs it.
   'prepare-dev': {
     help: 'create the local state for a bare wrangler dev',
     loadVerb: async () => (await import('./service/dev.ts')).prepareDev,

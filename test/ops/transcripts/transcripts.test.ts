@@ -72,7 +72,7 @@ test('every command on a store has its example in a transcript, with any number,
   const generalize = (command: string) => command.replaceAll(/ (\d+|KID|FILE|\S+\.(json|txt))(?= |$)/g, ' …')
   const text = names.map((name) => readFileSync(findTranscript(name), 'utf8')).join('')
   const commands = new Set((text.match(/(?<=^\$ ops ).*$/gm) ?? []).map(generalize))
-  const onStore = (await listVerbs()).filter(([, { store, passesOn }]) => store !== 'none' && !passesOn)
+  const onStore = (await listVerbs()).filter(([, { store, passesFlagsOn }]) => store !== 'none' && !passesFlagsOn)
   const examples = onStore.map(([, { example }]) => example)
   expect(examples.filter((example) => !commands.has(generalize(example)))).toEqual([])
 })

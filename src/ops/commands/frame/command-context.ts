@@ -1,5 +1,4 @@
-// The world outside, as far as commands use it: terminal, clock, stores, variables. A test passes its own.
-// Modules that only some commands need are loaded when they are used.
+// Connects commands with the world outside: terminal, clock, stores, variables. A test passes a context of its own.
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { readGitEmail } from '../../store/checkout.ts'
 import type { OutcomeTracker } from '../../store/outcome.ts'
@@ -12,10 +11,10 @@ import type { Progress } from '../../terminal/progress.ts'
 
 export interface CommandContext {
   io: Io
-  /** Shows what takes long. Undefined when stderr is no terminal. */
+  /** Shows what the command is doing, while that takes long. Undefined when stderr is no terminal. */
   progress?: Progress | undefined
   clock: Clock
-  /** Opens the store of a target for `work`, and closes it. */
+  /** Opens the store of a target, runs `work`, and closes the store. */
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   /** Opens the secrets of the Worker, which are the signing keys. */
   openSecrets: (target: Target) => Promise<WorkerSecrets>
@@ -29,16 +28,16 @@ export interface CommandContext {
   argv: readonly string[]
   /** The environment variables. */
   variables: Readonly<Record<string, string | undefined>>
-  /** What the command has done so far. The command writes to it. */
+  /** Says whether the command has changed something. Updated while the command runs. */
   effect: Effect
 }
 
 interface Effect extends OutcomeTracker {
-  /** What the operator does if stdout can't be written, and the output had something that is nowhere else, such as a secret. */
+  /** Printed if the output is lost: says how to replace what only the output had, such as a new secret. */
   ifOutputFails?: string | undefined
 }
 
-/** The context of the program: real stores, real keys, the real time. */
+/** Makes the context of the real program. Imports modules when they are used, because most commands need only some of them. */
 export function createCommandContext(io: Io, argv: readonly string[]): CommandContext {
   const variables = process.env
   return {

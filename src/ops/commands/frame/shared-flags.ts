@@ -1,4 +1,4 @@
-// The flags that many verbs have.
+// Declares the flags that many verbs have.
 import { readOrigin } from '../../../api/origin.ts'
 import { parseDueTime, parsePast, parseTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -41,14 +41,14 @@ export const forceFlag = { help: 'replace the file if there is one' } as const s
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
 
-/** Parses `--url`. @throws UserError unless it is an origin to which credentials may be sent. */
+/** Parses `--url`. @throws UserError unless `text` is an origin to which credentials may be sent: see `originRule`. */
 export function parseOrigin(text: string): string {
   const origin = readOrigin(text)
   if (origin === undefined) throw new UserError(originRule)
   return origin
 }
 
-/** @returns the flags of a verb by name: its own, then those that verbs share. */
+/** @returns the flags of a verb by name: the flags of its definition, then the shared flags that its definition asks for. */
 export function listFlags({ flags = {}, json, changes, asks, store }: Verb): Flags {
   const shared = {
     ...(changes === 'publication' && { at: dueTimeFlag }),
@@ -59,6 +59,6 @@ export function listFlags({ flags = {}, json, changes, asks, store }: Verb): Fla
     ...(json !== undefined && { json: { help: `print ${json}` } }),
     ...(store !== 'none' && targetFlags),
   }
-  // A verb's own flag replaces a shared flag of the same name.
+  // `flags` comes first, for the order in --help, and last, because a verb's own flag replaces a shared flag of the same name.
   return { ...flags, ...shared, ...flags }
 }

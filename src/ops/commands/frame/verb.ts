@@ -1,15 +1,15 @@
-// A verb: its arguments, its flags and its code, in one object. The parser, --help, the record and the tests read it.
+// Declares a verb as an object, with its arguments, its flags and its code. The parser, --help, the record and the tests read the object.
 import type { Attribution } from '../../core/record/attribution.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from './run.ts'
 
 export interface Flag {
   help: string
-  /** The name of the value in --help. A flag without it has no value: it is true or false. */
+  /** The name of the value in --help. A flag without this name takes no value: `run` gets true or false. */
   value?: `<${string}>`
   default?: string
   isRequired?: true
-  /** The flag may be repeated. Other flags may not. */
+  /** The flag may be repeated, and gets an array. Other flags may not be repeated. */
   isList?: true
   choices?: readonly string[]
   conflicts?: readonly string[]
@@ -30,36 +30,42 @@ export type Flags = Readonly<Record<string, Flag>>
 type ChangeKind = 'at-once' | 'publication'
 type Opens = 'itself' | 'none'
 
-/** Names are in camel case: the flag `replaceNewest` is --replace-newest, and the argument `shortName` is <short-name>. */
-interface Definition<A, F, C, S, I, R> {
+/**
+ * Names are in camel case: the flag `replaceNewest` is --replace-newest, and the argument `shortName` is <short-name>. `In` and `RunType`
+ * are the parameters of `run`, which depend on the other members: see `verb`.
+ */
+interface Definition<Args, FlagSet, Kind, StoreUse, In, RunType> {
   help: string
   /** A command line, from the noun on, such as `partner list --json`. */
   example: string
-  args?: A
-  flags?: F
-  /** Describes the output of --json; without it, there is no such flag. */
+  args?: Args
+  flags?: FlagSet
+  /** Describes the output of --json. A verb without this text has no --json. */
   json?: string
-  /** The kind of change: both record --as and --note. `at-once` changes something now. A `publication` may be made later, with --at. */
-  changes?: C
-  /** Whether the verb asks before it changes a deployed environment, so that it takes --yes. Every publication may ask. */
+  /**
+   * The kind of change, whose author and reason (--as, --note) go into the record. `at-once`: takes effect now. `publication`: a change of
+   * plans, which --at can put off.
+   */
+  changes?: Kind
+  /** The verb asks before it changes a deployed environment, and has --yes. A publication always has --yes. */
   asks?: true
-  /** By default, the verb gets an open store. `itself`: the verb opens the store. `none`: it needs no store. */
-  store?: S
+  /** Undefined: `run` gets an open store. `itself`: `run` opens the store. `none`: the verb needs no store. */
+  store?: StoreUse
   /** @returns texts that the record must not keep, such as a person's address. */
-  hides?: (input: I) => string[]
-  /** The error for words that are not flags. Commander's own error would quote the words, which may be secret. */
-  whyNoArguments?: string
-  /** Whether the verb passes unknown flags on to wrangler, which refuses wrong ones. */
-  passesOn?: true
-  /** @returns what to print; nothing when the verb has printed everything. @throws UserError for a mistake. */
-  run: (input: I, run: R) => Promise<Output | void>
+  listHiddenTexts?: (input: In) => string[]
+  /** For a verb without arguments: the error if there is one. Commander's own error would quote the argument, which may be a secret. */
+  noArgumentsError?: string
+  /** The verb passes unknown flags on to wrangler, which refuses wrong ones. */
+  passesFlagsOn?: true
+  /** @returns the output; undefined when the verb has printed everything. @throws UserError for a mistake of the user. */
+  run: (input: In, run: RunType) => Promise<Output | void>
 }
 
 /** A verb whose flags are known only at run time. */
 export type Verb = Definition<Arguments, Flags, ChangeKind | undefined, Opens | undefined, never, never>
 export type Verbs = Readonly<Record<string, Verb>>
 
-/** The flags of many verbs that the code of a verb may read. A verb without such a flag gets undefined, or false. */
+/** Shared flags that the code of a verb may read. In a verb without such a flag, the value is undefined, or false for `json`. */
 export interface SharedInput {
   json: boolean
   as: string | undefined
@@ -87,32 +93,32 @@ type ArgumentValue<One> = One extends { parse: (words: never) => infer Value }
     : string | (One extends { isOptional: true } ? undefined : never)
 
 /** The first argument of `run`: the arguments and flags of the command line, by name. */
-export type Input<A, F> = { [Name in keyof A]: ArgumentValue<A[Name]> } & {
-  [Name in keyof F]: FlagValue<F[Name]>
-} & Omit<SharedInput, keyof A | keyof F>
+export type Input<Args, FlagSet> = { [Name in keyof Args]: ArgumentValue<Args[Name]> } & {
+  [Name in keyof FlagSet]: FlagValue<FlagSet[Name]>
+} & Omit<SharedInput, keyof Args | keyof FlagSet>
 
 /** The second argument of `run` of a verb that changes something. */
 export type ChangeRun = Run & { store: Store; attribution: Attribution }
 
-type RunOf<C, S> = Run &
-  (S extends Opens ? unknown : { store: Store }) &
-  (C extends ChangeKind ? { attribution: Attribution } : unknown)
+type RunOf<Kind, StoreUse> = Run &
+  (StoreUse extends Opens ? unknown : { store: Store }) &
+  (Kind extends ChangeKind ? { attribution: Attribution } : unknown)
 
 /** The type of no arguments, or of no flags. */
 // oxlint-disable-next-line typescript/no-generated-empty-object-type
 type None = Record<never, never>
 
-/** Lets the compiler infer the arguments of `run`. */
+/** Returns the definition unchanged. Its type parameters let the compiler infer the types of the parameters of `run`. */
 export function verb<
-  const A extends Arguments = None,
-  const F extends Flags = None,
-  C extends ChangeKind | undefined = undefined,
-  S extends Opens | undefined = undefined,
->(definition: Definition<A, F, C, S, Input<A, F>, RunOf<C, S>>): Verb {
+  const Args extends Arguments = None,
+  const FlagSet extends Flags = None,
+  Kind extends ChangeKind | undefined = undefined,
+  StoreUse extends Opens | undefined = undefined,
+>(definition: Definition<Args, FlagSet, Kind, StoreUse, Input<Args, FlagSet>, RunOf<Kind, StoreUse>>): Verb {
   return definition
 }
 
-/** `replaceNewest` is `replace-newest`. */
+/** `replaceNewest` → `replace-newest` */
 export function toKebabCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }

@@ -70,7 +70,7 @@ export const partner = {
     },
     changes: 'at-once',
     json: credentials,
-    hides: ({ contact = '' }) => [contact],
+    listHiddenTexts: ({ contact = '' }) => [contact],
     async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
       const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
       // Read first: after a secret was made, nothing may fail before it is printed.
@@ -111,7 +111,7 @@ export const partner = {
     example: 'partner identify < FILE',
     store: 'itself',
     json: 'an array, with an object for each secret: its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
-    whyNoArguments:
+    noArgumentsError:
       'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
     async run(_, run) {
       const { identifyLeaks } = await import('./identify-leaks.ts')
@@ -193,7 +193,7 @@ export const partner = {
     ...change,
     args: { shortName: {}, assignments: { isList: true, parse: parsePartnerFields } },
     asks: true,
-    hides: ({ assignments: { contact } }) => [contact ?? ''],
+    listHiddenTexts: ({ assignments: { contact } }) => [contact ?? ''],
     async run({ shortName, assignments: fields }, run) {
       const { country } = fields
       const seen = await findPartner(run.store, shortName)

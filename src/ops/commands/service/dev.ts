@@ -16,7 +16,7 @@ Other flags are passed on to wrangler dev, such as --port, --var, and --log-leve
     persistTo: { value: '<dir>', help: 'the local state folder: relative to the project' },
   },
   store: 'none',
-  passesOn: true,
+  passesFlagsOn: true,
   async run({ persistTo }, { argv }) {
     const words = argv.slice(1)
     const options = {

@@ -12,7 +12,7 @@ With --remote, other flags are passed on to wrangler d1 migrations apply.`,
   example: 'migrate --remote --env staging',
   flags: { local: { help: 'the default', conflicts: ['remote'] } },
   store: 'itself',
-  passesOn: true,
+  passesFlagsOn: true,
   async run(_, { target, argv, report }) {
     const words = argv.slice(1)
     if (!target.remote) {
