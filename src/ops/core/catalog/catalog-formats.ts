@@ -8,7 +8,7 @@ import type { Spreadsheet } from '../file-formats/plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatCsv, parseCsv } from '../file-formats/csv-file.ts'
 import { decodeText } from '../../store/text-encoding.ts'
-import { judgeFile } from '../file-formats/file-kind.ts'
+import { detectFileKind } from '../file-formats/file-kind.ts'
 import { formatXlsx, parseXlsx } from '../file-formats/xlsx-file.ts'
 
 const fileFormats = ['json', 'csv', 'xlsx'] as const
@@ -66,7 +66,7 @@ export async function readUpdate(file: string, bytes: Uint8Array): Promise<Catal
  */
 async function readContent(file: string, bytes: Uint8Array): Promise<string | Spreadsheet> {
   if (bytes.length === 0) throw new UserError('The file is empty.')
-  if (judgeFile(bytes) === 'xlsx') return parseXlsx(bytes)
+  if (detectFileKind(bytes) === 'xlsx') return parseXlsx(bytes)
   const text = decodeText(bytes)
   return findFormat(extname(file)) === 'json' || jsonStart.test(text) ? text : parseCsv(text)
 }

@@ -1,4 +1,4 @@
-// Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
+// Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also has the ID of the catalog and its revision. Node only.
 import { z } from 'zod'
 import { createMisfitFinder, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
@@ -13,9 +13,9 @@ export interface CatalogFile {
   plans: CatalogPlan[]
   /** The catalog and revision that the file was exported from; undefined for a file that was written by hand. */
   origin?: CatalogOrigin | undefined
-  /** The sheet that was read, if the file has several. */
+  /** The name of the sheet that was read; undefined if the file has no other sheet. */
   sheet?: string | undefined
-  /** Sentences about a spreadsheet that people may have overlooked, such as hidden rows. */
+  /** Sentences about parts of a spreadsheet that its author may have overlooked, such as hidden rows. */
   notes?: readonly string[] | undefined
 }
 
@@ -40,10 +40,10 @@ export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOri
 /** @throws UserError with a line for each defect of the file and of its plans. */
 export function parseCatalog(json: string): CatalogFile {
   const { value, wrongNames } = readJson(json)
-  const defects = wrongNames.map((path) => describeWrongName(value, path))
+  const defects = wrongNames.map((path) => makeWrongNameDefect(value, path))
   const { data, error } = fileSchema.safeParse(value)
   if (error) defects.push(...listDefects(error, value, wholeFile, Object.keys(fileSchema.shape)))
-  const places = new Map<CatalogPlan, Place>()
+  const validPlans = new Map<CatalogPlan, Place>()
   const listed = readPath(value, 'plans')
   const candidates: unknown[] = Array.isArray(listed) ? listed : []
   for (const [index, candidate] of candidates.entries()) {
@@ -51,20 +51,20 @@ export function parseCatalog(json: string): CatalogFile {
     if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
     else {
       const { owner } = locateByIdentifier(plan.data.identifier)
-      places.set(plan.data, { kind: 'plan', owner: `${owner} (number ${index + 1})` })
+      validPlans.set(plan.data, { kind: 'plan', owner: `${owner} (number ${index + 1})` })
     }
   }
-  defects.push(...findContradictions(places))
+  defects.push(...findContradictions(validPlans))
   if (data && (data.catalog === undefined) !== (data.revision === undefined)) {
     defects.push({ place: wholeFile, expected: 'both catalog and revision, or neither', found: 'one of them' })
   }
   if (defects.length > 0) throw makeDefectError(defects)
   const { catalog, revision } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
-  return { plans: [...places.keys()], origin }
+  return { plans: [...validPlans.keys()], origin }
 }
 
-/** @throws UserError when the text is not JSON. */
+/** @returns the parsed JSON, and the paths that `findWrongNames` finds. @throws UserError when the text is not JSON. */
 function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   try {
     return { value: JSON.parse(text), wrongNames: findWrongNames(text) }
@@ -74,7 +74,8 @@ function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   }
 }
 
-function describeWrongName(file: unknown, path: Path): Defect {
+/** Makes the defect for a name that an object has twice, or for the unsafe name. @param path the path of the name in the file. */
+function makeWrongNameDefect(file: unknown, path: Path): Defect {
   const [start, index, ...inPlan] = path
   const isInPlan = start === 'plans' && typeof index === 'number'
   const place = isInPlan ? locatePlan(readPath(file, start, index), index) : wholeFile
@@ -86,7 +87,7 @@ function describeWrongName(file: unknown, path: Path): Defect {
   return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
 }
 
-/** @param index the position of the plan in the file, from 0. It names a plan without an identifier. */
+/** Names a plan by its identifier, or without an identifier by its number. @param index the position in the file, from 0. */
 function locatePlan(plan: unknown, index: number): Place {
   const identifier = readPath(plan, 'identifier')
   if (typeof identifier === 'string') return locateByIdentifier(identifier)
@@ -98,9 +99,10 @@ function locateByIdentifier(identifier: string): Place {
 }
 
 /**
- * Lists the defects that a zod schema finds.
- * @param value what the schema checked.
- * @param names the known fields, for a suggestion.
+ * Makes defects of the issues that a zod schema found.
+ * @param value the value that the schema refused.
+ * @param place the place of the value. The place of a defect also has the field.
+ * @param names the known names of fields, for a suggestion when a name is mistyped.
  */
 export function listDefects(
   { issues }: z.ZodError,
@@ -109,67 +111,70 @@ export function listDefects(
   names: readonly string[] = planFields.map(({ name }) => name),
 ): Defect[] {
   return issues.flatMap((issue): Defect[] => {
-    // For an invalid key, zod's path ends with the key.
+    // For an invalid key, zod's path ends with the key, which is the value to show and no part of the field.
     const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path
-    // A list is one field, in one cell: its positions are not a part of the name.
+    // A list is one field, in one cell: the name of the field has no positions in the list.
     const field = path.filter((part) => typeof part === 'string').join('.')
-    const there: Place = field === '' ? place : { ...place, field }
+    const fieldPlace: Place = field === '' ? place : { ...place, field }
     if (issue.code === 'unrecognized_keys') {
       const shape = planFields.find(({ name }) => name === path[0])?.shape
       const candidates = shape && 'members' in shape ? [...shape.members.keys()] : names
-      return issue.keys.map((key) => makeUnknownNameDefect(there, 'field', key, candidates))
+      return issue.keys.map((key) => makeUnknownNameDefect(fieldPlace, 'field', key, candidates))
     }
+    // A message says "nothing" for null, as for a missing field.
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
-    const advice = found instanceof UnusableCell ? found.advice : { fix: explainValue(there, found) }
-    return [{ place: there, expected: issue.message, found: describeValue(found), ...advice }]
+    const advice = found instanceof UnusableCell ? found.advice : { fix: suggestFormat(fieldPlace, found) }
+    return [{ place: fieldPlace, expected: issue.message, found: describeValue(found), ...advice }]
   })
 }
 
-/** Says how to write a date or a number: a text with digits is often a number with a decimal comma, a percent sign, or another minus. */
-function explainValue({ kind, field = '' }: Place, found: unknown): string | undefined {
+/** Says how to write a date or a number in a cell, or a number in a command. @returns undefined for any other value. */
+function suggestFormat({ kind, field = '' }: Place, found: unknown): string | undefined {
   const column = findColumn(field)
   const columnKind = column !== undefined && 'kind' in column ? column.kind : undefined
   if (kind === 'row' && columnKind === 'date') {
     return 'Format the cell as a date without a time of day, or write it as 2026-11-30.'
   }
   if ((columnKind !== 'number' && columnKind !== 'amount') || typeof found !== 'string') return undefined
-  if (!/\p{N}/u.test(found)) {
-    const isNullable = kind === 'row' && Reflect.get(catalogPlanSchema.shape, field) instanceof z.ZodNullable
-    const fix = 'Write null for no value. In catalog update, an empty cell leaves the field as it is.'
-    return isNullable ? fix : undefined
-  }
-  if (kind === 'command') return 'Write numbers such as 12.4, -0.5 and 1000.'
-  return kind === 'row' ? 'Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.' : undefined
+  // A text with digits is often a number with a decimal comma, a percent sign, or another minus. Any other text may stand for no value.
+  const hasDigits = /\p{N}/u.test(found)
+  if (hasDigits && kind === 'command') return 'Write numbers such as 12.4, -0.5 and 1000.'
+  if (kind !== 'row') return undefined
+  if (hasDigits) return 'Write numbers such as 12.4, -0.5 and 1000, in .xlsx as numbers, not as text.'
+  const isNullable = Reflect.get(catalogPlanSchema.shape, field) instanceof z.ZodNullable
+  return isNullable ? 'Write null for no value. In catalog update, an empty cell leaves the field as it is.' : undefined
 }
 
 /**
- * Finds plans of a file that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
- * ID, such as a category. Each defect is at the later plan.
- * @param places the place of each plan, in the order of the file.
+ * Finds plans of a file that can't be stored together: they have the same ID or identifier, or one of their objects has the same ID and
+ * other values, such as two categories 5 with different names. Reports each defect at the later plan.
+ * @param plans each plan with its place, in the order of the file.
  */
-export function findContradictions(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
+export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const finder = createMisfitFinder<CatalogPlan>()
-  for (const plan of places.keys()) finder.add({ base: null, own: plan, current: null })
+  for (const plan of plans.keys()) finder.add({ base: null, own: plan, current: null })
   const misfit = finder.findMisfit()
   const contradictions = misfit && 'contradictions' in misfit ? misfit.contradictions : []
-  const shared = contradictions.filter(({ value }) => isJsonObject(value))
-  const placesByName = new Map([...places].map(([{ identifier }, place]) => [identifier, place]))
-  return [...findDuplicates(places), ...describeContradictions(shared, placesByName)]
+  // The other contradictions are about an identifier: `findDuplicates` finds them, too.
+  const ofObjects = contradictions.filter(({ value }) => isJsonObject(value))
+  const placesByIdentifier = new Map([...plans].map(([{ identifier }, place]) => [identifier, place]))
+  return [...findDuplicates(plans), ...describeContradictions(ofObjects, placesByIdentifier)]
 }
 
-function findDuplicates(places: ReadonlyMap<CatalogPlan, Place>): Defect[] {
-  const owners = new Map<string | number, Place>()
-  return [...places].flatMap(([plan, place]) =>
+/** Finds IDs and identifiers that an earlier plan of the file has. */
+function findDuplicates(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
+  const firstPlaces = new Map<string | number, Place>()
+  return [...plans].flatMap(([plan, place]) =>
     (['id', 'identifier'] as const).flatMap((field): Defect[] => {
-      const alsoAt = owners.get(plan[field])
-      owners.set(plan[field], alsoAt ?? place)
+      const alsoAt = firstPlaces.get(plan[field])
+      firstPlaces.set(plan[field], alsoAt ?? place)
       const found = describeValue(plan[field])
-      return alsoAt ? [{ place: { ...place, field }, expected: noOther(field), found, alsoAt }] : []
+      return alsoAt ? [{ place: { ...place, field }, expected: expectUnique(field), found, alsoAt }] : []
     }),
   )
 }
 
-/** @param places the places of plans in a file, by identifier. A defect of a plan without a place names the plan. */
+/** Makes a defect for each value in which two plans differ. @param places the places of plans in a file, by identifier. */
 export function describeContradictions(
   contradictions: readonly Contradiction[],
   places: ReadonlyMap<string, Place> = new Map(),
@@ -179,40 +184,44 @@ export function describeContradictions(
     const place = places.get(plan) ?? locateByIdentifier(plan)
     if (!isJsonObject(value)) {
       const alsoAt = locateByIdentifier(otherPlan)
-      return [{ place: { ...place, field }, expected: noOther(field), found: describeValue(id), alsoAt }]
+      return [{ place: { ...place, field }, expected: expectUnique(field), found: describeValue(id), alsoAt }]
     }
     return listDifferingMembers(contradiction).map((path) => {
-      const [mine, theirs] = [value, otherValue].map((object) => readPath(object, path.slice(field.length + 1)))
+      const member = path.slice(field.length + 1)
       return {
         place: { ...place, field: path },
-        expected: `${describeValue(theirs)}, as in plan ${describeValue(otherPlan)}`,
-        found: describeValue(mine),
+        expected: `${describeValue(readPath(otherValue, member))}, as in plan ${describeValue(otherPlan)}`,
+        found: describeValue(value[member]),
         fix: `Plans with the same ${field}.id share its values: change all of them together.`,
       }
     })
   })
 }
 
-const noOther = (field: string) => `an ${field} that no other plan has`
+const expectUnique = (field: string) => `an ${field} that no other plan has`
 
-/** A suggested ID follows the highest ID below this limit: a plan of the demo catalog has the highest possible ID, and none follows. */
+/** The suggestion of a free ID ignores IDs from here on: a plan of the demo catalog has the highest possible ID, and none follows it. */
 const suggestedIdLimit = 2 ** 52
 
-/** Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both. */
+/**
+ * Finds plans that would change their ID, or take the ID of another plan of the catalog. Partners know a plan by its ID and its identifier,
+ * so both stay together.
+ * @param plans the plans that a change adds or changes.
+ */
 export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: readonly CatalogPlan[]): Defect[] {
-  const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
-  const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
+  const identifiersById = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
+  const idsByIdentifier = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
   let highestId = [...catalog, ...plans].reduce(
     (highest, { id }) => (id < suggestedIdLimit ? Math.max(highest, id) : highest),
     0,
   )
   return plans.flatMap(({ id, identifier }): Defect[] => {
     const place: Place = { ...locateByIdentifier(identifier), field: 'id' }
-    const owner = identifiers.get(id) ?? identifier
+    const owner = identifiersById.get(id) ?? identifier
     const found = `${id}${owner === identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
-    const known = ids.get(identifier) ?? id
-    if (known !== id) {
-      return [{ place, expected: `${known}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
+    const knownId = idsByIdentifier.get(identifier) ?? id
+    if (knownId !== id) {
+      return [{ place, expected: `${knownId}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
     }
     if (owner === identifier) return []
     highestId += 1

@@ -20,8 +20,8 @@ import {
 } from './plan-table.ts'
 
 /**
- * Formats a row for each plan below the names of the columns. Without plans, one row has only the origin.
- * @param isWanted returns whether the sheet gets the column with a name.
+ * Makes a sheet with the names of the columns, and below them a row for each plan. Without plans, one row has only the origin.
+ * @param isWanted tells if the sheet gets the column of this name, such as `category.id`.
  */
 export function formatCatalogSheet(
   { plans, origin }: CatalogFile,
@@ -51,35 +51,36 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
     const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
-  const places = new Map<CatalogPlan, Place>()
+  const validPlans = new Map<CatalogPlan, Place>()
   for (const row of rows) {
     const fields = readPlanRow(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
-    if (data) places.set(data, row.place)
-    // A missing column is one defect, not one of each row.
+    if (data) validPlans.set(data, row.place)
+    // A missing column is one defect above, and no defect of each row.
     else defects.push(...listDefects(error, fields, row.place).filter(({ place }) => present.has(place.field ?? '')))
   }
-  defects.push(...findContradictions(places))
+  defects.push(...findContradictions(validPlans))
   if (defects.length > 0) throw makeDefectError(defects)
-  return { plans: [...places.keys()], origin, sheet, notes }
+  return { plans: [...validPlans.keys()], origin, sheet, notes }
 }
 
-/** Returns whether a file may lack the column: its field was added later, with a value for plans that lack it. */
+/** Tells if a file may lack the column, because its field was added to the schema with a default. */
 function isOptional({ field, member = '' }: PlanColumn): boolean {
-  const { [field]: members = {} } = fillOlderPlan({ [field]: {} })
-  return field in fillOlderPlan({}) || member in members
+  const addedFields = fillOlderPlan({})
+  const addedMembers = fillOlderPlan({ [field]: {} })[field] ?? {}
+  return field in addedFields || member in addedMembers
 }
 
-/** Reads all fields of a plan. An object whose cells are all empty is null, and amounts have only the currencies with a cell. */
+/** Reads all fields of a plan. An object whose cells are all empty is null. Amounts get only the currencies whose cell is not empty. */
 function readPlanRow(table: PlanTable, row: PlanRow): Record<string, unknown> {
   const plan = readFields(table, row, false)
   for (const { name, shape } of planFields) {
     if ('kind' in shape) continue
-    const found = plan[name]
-    const members = isJsonObject(found) ? Object.entries(found) : []
-    const given = members.filter(([, value]) => value !== null)
-    if ('amounts' in shape) plan[name] = Object.fromEntries(given)
-    else if (given.length === 0 && members.length > 0) plan[name] = null
+    const object = plan[name]
+    const members = isJsonObject(object) ? Object.entries(object) : []
+    const filled = members.filter(([, value]) => value !== null)
+    if ('amounts' in shape) plan[name] = Object.fromEntries(filled)
+    else if (filled.length === 0 && members.length > 0) plan[name] = null
   }
   return plan
 }

@@ -5,12 +5,12 @@ import type { Cell } from './plan-cells.ts'
 import type { Sheet, Spreadsheet } from './plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-/** The cells of 50,000 plans. More could fill the memory. */
+/** Enough for 50,000 plans. More cells could fill the memory. */
 const maxCells = 5_000_000
 
 const delimiters = [',', ';', '\t', '|']
 
-/** @param rows the rows, with texts as cells. Excel reads the result as UTF-8 because it begins with a byte order mark. */
+/** Formats rows of text cells. The CSV begins with a byte order mark, so that Excel reads it as UTF-8. */
 export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
   return stringify(
     rows.map((row) => [...row]),
@@ -40,9 +40,10 @@ export function parseCsv(text: string): Spreadsheet {
   }
 }
 
-/** @returns the most frequent delimiter in the line with the names of the columns: no name contains one. */
+/** @returns the most frequent delimiter in the line with the names of the columns, because no name of a column contains a delimiter. */
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const countCells = (delimiter: string) => header.split(delimiter).length
-  return delimiters.toSorted((a, b) => countCells(b) - countCells(a))[0] ?? ','
+  const [mostFrequent = ','] = delimiters.toSorted((a, b) => countCells(b) - countCells(a))
+  return mostFrequent
 }

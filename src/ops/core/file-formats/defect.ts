@@ -1,11 +1,11 @@
-// The defects of a file of plans, or of values that an operator typed: each says where, what was expected, and what was found.
+// Defects: mistakes in a file of plans, or in values that an operator typed. Each says where it is, what was expected, and what was found.
 import { suggestName } from '../../shared/suggest-name.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { describeValue } from './plan-cells.ts'
 
 export interface Place {
   kind: 'row' | 'plan' | 'file' | 'command'
-  /** Such as `sheet "Plans", row 2`, `plan "gold"` or `the file`. Empty for a value that was typed in a command. */
+  /** What has the defect, such as `sheet "Plans", row 2`, `plan "gold"` or `the file`. Empty for a value that was typed in a command. */
   owner: string
   /** The column, or the path in a plan. */
   field?: string | undefined
@@ -13,42 +13,42 @@ export interface Place {
 
 export const wholeFile: Place = { kind: 'file', owner: 'the file' }
 
-/** Each text is a part of a sentence: expected a number; found "abc", as in row 2. */
+/** `expected` and `found` are parts of one sentence: expected a number; found "abc", as in row 2. */
 export interface Defect {
   place: Place
   expected: string
   found: string
   /** Another place with the same value. */
   alsoAt?: Place | undefined
-  /** A sentence of its own. */
+  /** A sentence that says how to correct the mistake. */
   fix?: string | undefined
-  /** Whether one line is enough for all defects of the same kind in a column. */
+  /** Whether the whole column has this defect. The message then has only one line for the column. */
   isOfColumn?: boolean
 }
 
-/** @param noun the kind of name, such as `field`. @param candidates the known names, of which the most similar one is suggested. */
+/** @param noun the kind of the name, such as `field`. @param candidates the known names. The defect suggests the most similar one. */
 export function makeUnknownNameDefect(place: Place, noun: string, name: string, candidates: readonly string[]): Defect {
   const expected = `the name of a ${noun}`
   return { place, expected, found: describeValue(name), fix: suggestName(name, candidates) }
 }
 
-/** More defects of the same kind become one line. */
-const maxLines = 10
+/** More defects of one kind become one line. */
+const maxLinesOfKind = 10
 
-/** @returns an error with a line for each defect. */
+/** Makes an error with a line for each defect. Too many defects of one kind become one line, with the first defect and their number. */
 export function makeDefectError(defects: readonly Defect[]): UserError {
-  const groups = Map.groupBy(defects, keyOfKind)
+  const groups = Map.groupBy(defects, makeKindKey)
   const lines = defects.flatMap((defect) => {
-    const group = groups.get(keyOfKind(defect)) ?? []
-    if (group.length <= (defect.isOfColumn ? 1 : maxLines)) return describeDefect(defect)
-    const others = (group.length - 1).toLocaleString('en')
-    return group[0] === defect ? `${describeDefect(defect)} ${others} more like this.` : []
+    const ofKind = groups.get(makeKindKey(defect)) ?? []
+    if (ofKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
+    const otherCount = (ofKind.length - 1).toLocaleString('en')
+    return ofKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
   })
   return new UserError([...new Set(lines)])
 }
 
-/** Defects of the same field that expect the same are of one kind. */
-function keyOfKind({ place, expected, found, isOfColumn = false }: Defect): string {
+/** Makes a key that is equal for defects of one kind: they have the same field, or else the same found text, and expect the same. */
+function makeKindKey({ place, expected, found, isOfColumn = false }: Defect): string {
   return JSON.stringify([place.kind, place.field ?? found, expected, isOfColumn])
 }
 

@@ -1,4 +1,4 @@
-// Finds out what a file is by its content: its name may say something else.
+// Detects the kind of a file by its content, because its name may be wrong.
 import { unzipSync } from 'fflate'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -6,7 +6,7 @@ const saveAs = 'Open it in a spreadsheet, and save it as .xlsx.'
 
 type Kind = [pattern: RegExp, name: string, fix: string]
 
-/** Kinds of files that can’t be read, by a pattern of their first 4,000 bytes as `showBytes` returns them; of an old Office file, of all bytes. */
+/** Kinds of files that can’t be read. The pattern is for their first 4,000 bytes, or for all bytes of an old Office file, as `showBytes` returns them. */
 const kinds: readonly Kind[] = [
   [
     /^ÐÏ.à.*EncryptedPackage/s,
@@ -22,7 +22,7 @@ const kinds: readonly Kind[] = [
   [/^\{\\rtf/, 'a document (RTF)', 'Ask its sender for the spreadsheet.'],
 ]
 
-/** Kinds of ZIP archives that can’t be read, by a pattern of the names of their parts, one in each line. */
+/** Kinds of ZIP archives that can’t be read. The pattern is for the list of their parts: one name a line. */
 const archiveKinds: readonly Kind[] = [
   [/^xl\/workbook\.bin$/m, 'an .xlsb workbook', saveAs],
   [/\.iwa$|^Index\.zip$/m, 'of Numbers', 'In Numbers, choose File, Export To, Excel.'],
@@ -35,8 +35,8 @@ const archiveKinds: readonly Kind[] = [
   ],
 ]
 
-/** @throws UserError for a file of another kind: says what the file is, and how to get one that can be read. */
-export function judgeFile(bytes: Uint8Array): 'xlsx' | 'text' {
+/** @throws UserError for a file that can’t be read. Its message says what the file is, and how to get a readable file. */
+export function detectFileKind(bytes: Uint8Array): 'xlsx' | 'text' {
   const start = showBytes(bytes.subarray(0, 4000))
   const isArchive = start.startsWith('PK\u0003\u0004')
   const content = start.startsWith('ÐÏ') ? showBytes(bytes) : start
@@ -48,7 +48,7 @@ export function judgeFile(bytes: Uint8Array): 'xlsx' | 'text' {
   throw new UserError([`The file is ${name}.`, fix])
 }
 
-/** @returns a character for each byte, without a byte order mark and without the zero bytes that UTF-16 has in ASCII. */
+/** @returns a character for each byte. Leaves out a byte order mark, and zero bytes: ASCII in UTF-16 has a zero byte beside each letter. */
 function showBytes(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes).replaceAll(/^(?:ÿþ|þÿ|ï»¿)|\0/g, '')
 }
@@ -56,9 +56,12 @@ function showBytes(bytes: Uint8Array): string {
 /** @returns the names of the parts of an archive, one in each line; an empty text for a damaged archive. */
 function listParts(bytes: Uint8Array): string {
   const names: string[] = []
-  const filter = ({ name }: { name: string }) => names.push(name) === 0
+  const collectName = ({ name }: { name: string }) => {
+    names.push(name)
+    return false // The part is not unpacked.
+  }
   try {
-    unzipSync(bytes, { filter })
+    unzipSync(bytes, { filter: collectName })
   } catch {
     return ''
   }

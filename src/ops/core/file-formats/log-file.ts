@@ -1,25 +1,25 @@
-// Writes logs as spreadsheets, which people read.
+// Writes logs as spreadsheets, for people.
 import { UserError } from '../../shared/user-error.ts'
 import { formatCsv } from './csv-file.ts'
 import { encodeCell, type Cell } from './plan-cells.ts'
 import { formatXlsx } from './xlsx-file.ts'
 
-/** Times stay texts: a cell with a date would not show the time, and an apostrophe before the text would be in the way. */
+/** Matches times, which stay texts without an apostrophe: a cell with a date would not show the time of day. */
 const isoTime = /^[-0-9]+T[:0-9]+Z$/
 
-type Row = Readonly<Record<string, unknown>>
+/** Texts, numbers and nulls, by the name of the column. */
+type LogRow = Readonly<Record<string, unknown>>
 
 /**
- * @param rows the entries of the log, each with texts, numbers and nulls by the name of the column.
- * @param file the name of the file, whose end decides on the format.
- * @param readChanges reads the rows of a second sheet, for .xlsx only.
- * @returns the content, and whether the second sheet was left out because CSV has only one.
+ * Writes a log in the format that the name of the file ends with.
+ * @param readChanges reads the rows of a second sheet. Called only for .xlsx.
+ * @returns the content of the file, and whether it lacks the second sheet because CSV has only one sheet.
  * @throws UserError when the name does not end with .xlsx or .csv.
  */
 export async function formatLogFile(
-  rows: readonly Row[],
+  rows: readonly LogRow[],
   file: string,
-  readChanges?: () => Promise<readonly Row[]>,
+  readChanges?: () => Promise<readonly LogRow[]>,
 ): Promise<{ content: string | Uint8Array; lacksChanges: boolean }> {
   const [, format] = /\.(xlsx|csv)$/i.exec(file) ?? []
   if (format === undefined) throw new UserError('A log is written as .xlsx or .csv: let the name end so.')
@@ -32,9 +32,10 @@ export async function formatLogFile(
   return { content: await formatXlsx(...sheets), lacksChanges: false }
 }
 
-function encodeRows(rows: readonly Row[], isUntyped: boolean): Cell[][] {
+/** @returns the cells of the file: first the names of the columns, then a row for each row of the log. */
+function encodeRows(rows: readonly LogRow[], isUntyped: boolean): Cell[][] {
   const encode = (value: unknown): Cell =>
     typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isUntyped })
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
-  return [names, ...rows.map((row) => names.map((name) => encode(row[name])))]
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  return [columns, ...rows.map((row) => columns.map((column) => encode(row[column])))]
 }

@@ -5,21 +5,25 @@ import { catalogPlanSchema, unwrap } from '../../../catalog/plan-schema.ts'
 
 /**
  * Adds each missing field that has a default in the schema, even inside objects such as `category`.
- * @returns the plan with its fields in the order of the schema; the same object when nothing is missing.
+ * @param shape the fields of the schema. A recursive call passes the fields of an object.
+ * @returns the same object when nothing is missing; otherwise a copy that has only the fields of the schema, in its order.
  */
 export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape = catalogPlanSchema.shape): T {
   const filled: Record<string, unknown> = {}
   let isComplete = true
   for (const [name, schema] of Object.entries(shape)) {
     const found: unknown = Reflect.get(plan, name)
-    const inner = isJsonObject(found) && unwrap(schema)
-    let value = found
-    if (found === undefined && schema instanceof z.ZodDefault) value = schema.def.defaultValue
-    if (isJsonObject(found) && inner instanceof z.ZodObject) value = fillOlderPlan(found, inner.shape)
+    const value = fillField(found, schema)
     if (value !== undefined) filled[name] = value
     isComplete &&= value === found
   }
   // The schema has every field of the type.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return isComplete ? plan : (filled as T)
+}
+
+function fillField(found: unknown, schema: z.core.$ZodType): unknown {
+  if (found === undefined && schema instanceof z.ZodDefault) return schema.def.defaultValue
+  const objectSchema = unwrap(schema)
+  return isJsonObject(found) && objectSchema instanceof z.ZodObject ? fillOlderPlan(found, objectSchema.shape) : found
 }

@@ -2,10 +2,10 @@
 import { abbreviate } from '../../../abbreviate.ts'
 import type { ColumnKind } from './plan-columns.ts'
 
-/** A cell without a usable value, such as a formula with an error. The schema refuses it, and the defect prints its description. */
+/** A cell without a usable value, such as a formula with an error. The schema refuses the cell, and the defect prints the description. */
 export class UnusableCell {
   readonly description: string
-  /** `fix`: a sentence that says what to do. `isOfColumn`: whether the whole column has the same defect. */
+  /** The fields `fix` and `isOfColumn` of the defect. */
   readonly advice: { fix?: string; isOfColumn?: boolean }
 
   constructor(description: string, advice: UnusableCell['advice'] = {}) {
@@ -26,25 +26,26 @@ const month = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec'
 const numberOrDateWord = new RegExp(`^(?:e|t|z|am?|pm?|(?:${month})\\p{L}*)$`, 'iu')
 const currencyWord = /^[A-Z]{2,3}$/
 
-/** Returns whether a spreadsheet that opens CSV would take a text for a formula, a number, a date, a time, true or false. */
-function isGuessed(text: string): boolean {
+/** Tells if a spreadsheet that opens CSV may convert a text to a formula, a number, a date, a time, true or false. */
+function isConverted(text: string): boolean {
   if (formulaStart.test(text)) return true
   if (/^\s*(?:true|false)\s*$/i.test(text)) return true
+  // Digits without an ordinary word.
   const words = text.match(/\p{L}+/gu) ?? []
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/** Returns whether a text needs a leading apostrophe to stay this text. Apostrophes at its start don’t matter. */
+/** Tells if a text without an apostrophe before it could be converted, or read as no value. Ignores apostrophes that the text begins with. */
 function needsApostrophe(text: string): boolean {
   const rest = text.replace(/^'+/, '')
-  return rest === 'null' || isGuessed(rest)
+  return rest === 'null' || isConverted(rest)
 }
 
 /** A spreadsheet keeps 15 digits of a number. */
 const sheetDigits = 15
 const maxSheetNumber = 10 ** sheetDigits - 1
 
-/** @param kind the kind of the column. @param value a field of a plan, or a member of an object such as `category`. */
+/** @param value a field of a plan, or a member of an object such as `category`. @returns null for no value. */
 export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat): Cell {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) return value.join(' ')
@@ -52,8 +53,9 @@ export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat)
   if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
   const text = typeof value === 'string' ? value : ''
   if (kind === 'date') return format.isUntyped ? text : new Date(`${text}T00:00:00Z`)
-  // In .xlsx, a text needs an apostrophe only if `decodeCell` would remove its own, or read the text as no value.
-  return needsApostrophe(text) && (format.isUntyped || /^'|^null$/.test(text)) ? `'${text}` : text
+  // In .xlsx, cells have types: a text is kept, unless `decodeCell` would remove its own apostrophe, or read the text "null" as no value.
+  const isInDanger = format.isUntyped || text.startsWith("'") || text === 'null'
+  return isInDanger && needsApostrophe(text) ? `'${text}` : text
 }
 
 export function isEmptyCell(cell: Cell | undefined): boolean {
@@ -61,11 +63,12 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
 }
 
 /**
- * Reads a cell that is not empty. The text `null` means no value. A cell that does not fit its column is returned as it is, so that the schema
+ * Reads a cell that is not empty. The text `null` means no value. Returns a cell with another type than its column unchanged: the schema
  * refuses it.
  */
 export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
-  if (typeof cell === 'string' && (kind === 'text' ? cell : cell.trim()) === 'null') return emptyValue(kind)
+  const isNull = cell === 'null' || (kind !== 'text' && typeof cell === 'string' && cell.trim() === 'null')
+  if (isNull) return getEmptyValue(kind)
   switch (kind) {
     case 'text':
       return decodeText(cell)
@@ -82,13 +85,13 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   }
 }
 
-/** @returns what "no value" means in a column: null, or in a list no item. */
-export function emptyValue(kind: ColumnKind): null | [] {
+/** @returns the value of a field without a value: null, or an empty list. */
+export function getEmptyValue(kind: ColumnKind): null | [] {
   return kind === 'list' ? [] : null
 }
 
 function decodeText(cell: Cell): unknown {
-  // A spreadsheet takes the name "2030" for a number when somebody types it.
+  // A spreadsheet converts a typed name such as "2030" to a number.
   if (typeof cell === 'number') return String(cell)
   if (typeof cell !== 'string') return cell
   const text = cell.replaceAll('\r\n', '\n')
@@ -101,7 +104,7 @@ function decodeNumber(cell: Cell): unknown {
   return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
 }
 
-/** Refuses a text such as 1.500: it is fifteen hundred where a dot separates thousands. Exports write no 0 at the end of a fraction. */
+/** Refuses a text such as 1.500, which may mean 1500. No export writes such a text: a fraction in an export never ends with 0. */
 function decodeAmount(cell: Cell): unknown {
   const text = typeof cell === 'string' ? cell.trim() : ''
   if (!/^[1-9][0-9]{0,2}\.[0-9]{2}0$/.test(text)) return decodeNumber(cell)
@@ -120,7 +123,7 @@ function decodeBoolean(cell: Cell): unknown {
   return text === 'true' || text === 'false' ? text === 'true' : cell
 }
 
-/** The time of a date that a spreadsheet wrote with a time. */
+/** Matches midnight after a date: some spreadsheets add it when they write CSV. */
 const midnight = /[T ]0?0:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?$/
 
 function decodeDate(cell: Cell): unknown {
@@ -128,7 +131,7 @@ function decodeDate(cell: Cell): unknown {
   return typeof cell === 'string' ? cell.trim().replace(midnight, '') : cell
 }
 
-/** Formats a date as YYYY-MM-DD. One with a time other than midnight keeps the time, so that the schema refuses it. */
+/** Formats a date as YYYY-MM-DD. A date with a time other than midnight keeps the time, so that the schema refuses it. */
 function formatDate(date: Date): string {
   if (Number.isNaN(date.getTime())) return 'an invalid date'
   const iso = date.toISOString()
@@ -142,7 +145,7 @@ export function showCell(cell: Cell | undefined): string {
   return cell instanceof UnusableCell ? cell.description : String(cell)
 }
 
-/** Formats a value for a message, and names a space at an end, which is hard to see between quotes. */
+/** Formats a value for a message. Mentions a space at the start or end of a text, because it is hard to see. */
 export function describeValue(value: unknown): string {
   if (value instanceof UnusableCell) return value.description
   if (value instanceof Date) return `the date ${formatDate(value)}`

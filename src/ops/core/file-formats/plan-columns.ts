@@ -47,13 +47,13 @@ export function listColumns(plans: readonly CatalogPlan[]): PlanColumn[] {
   return planFields.flatMap(({ name: field, shape }) => {
     if ('kind' in shape) return makeColumn(field, undefined, shape.kind)
     if ('members' in shape) return [...shape.members].map(([member, kind]) => makeColumn(field, member, kind))
-    const amounts = plans.map((plan) => readPath(plan, field)).filter(isJsonObject)
-    const currencies = new Set(amounts.flatMap((amount) => Object.keys(amount)))
+    const amountsOfPlans = plans.map((plan) => readPath(plan, field)).filter(isJsonObject)
+    const currencies = new Set(amountsOfPlans.flatMap((amounts) => Object.keys(amounts)))
     return [...currencies].toSorted().map((currency) => makeColumn(field, currency, 'amount'))
   })
 }
 
-/** @returns the column with a name; for amounts with a wrong currency, what is expected after the dot; undefined for an unknown name. */
+/** @returns the column with a name; undefined for an unknown name. For amounts with a wrong currency, returns what is expected after the dot. */
 export function findColumn(name: string): PlanColumn | { expected: string } | undefined {
   const [, field = '', member] = /^([^.]*)(?:\.(.*))?$/s.exec(name) ?? []
   const shape = planFields.find((candidate) => candidate.name === field)?.shape

@@ -1,4 +1,4 @@
-// Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
+// Finds the plans in a spreadsheet: the sheet, the row with the names of the columns, and one row for each plan. Pure.
 import { describeStart } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { CatalogFile } from './catalog-file.ts'
@@ -6,7 +6,7 @@ import { makeDefectError, makeUnknownNameDefect, wholeFile, type Defect, type Pl
 import {
   decodeCell,
   describeValue,
-  emptyValue,
+  getEmptyValue,
   isEmptyCell,
   showCell,
   type Cell,
@@ -16,7 +16,7 @@ import { findColumn, listColumns, planFields, type PlanColumn } from './plan-col
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 
 export interface Sheet {
-  /** undefined for a format without names, which is CSV. */
+  /** Undefined for CSV, which has no names of sheets. */
   name: string | undefined
   rows: readonly (readonly Cell[])[]
   isHidden?: boolean
@@ -68,10 +68,10 @@ function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
  * @throws UserError when no sheet has a column `identifier`, or several sheets have plans.
  */
 export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
-  const candidates = listPlanSheets(sheets)
-  const visible = candidates.filter(({ isHidden }) => !isHidden)
-  const [sheet, ...others] = visible.length > 0 ? visible : candidates
-  if (sheet === undefined) throw makeDefectError([describeMissingHeader(sheets)])
+  const planSheets = listPlanSheets(sheets)
+  const visible = planSheets.filter(({ isHidden }) => !isHidden)
+  const [sheet, ...others] = visible.length > 0 ? visible : planSheets
+  if (sheet === undefined) throw makeDefectError([makeMissingHeaderDefect(sheets)])
   if (others.length > 0) {
     const names = [sheet, ...others].map(({ name }) => abbreviate(name)).join(' and ')
     const fix = sheet.isHidden ? 'Unhide the sheet that counts.' : 'Hide or delete the other sheets.'
@@ -79,10 +79,10 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
   const table = readTable(sheet, format)
-  // The file has the column in capitals: the defects suggest the right name.
+  // The name `identifier` has capitals: the defects suggest the right name.
   if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
   if (sheets.length === 1) return table
-  const unread = sheet.isHidden ? [] : candidates.filter(({ isHidden }) => isHidden)
+  const unread = sheet.isHidden ? [] : planSheets.filter(({ isHidden }) => isHidden)
   const names = nameSome(unread.map(({ name }) => abbreviate(name)))
   const unreadNote = unread.length === 0 ? [] : [`Plans of hidden sheets were not read: ${names}.`]
   return { ...table, notes: [...(table.notes ?? []), ...unreadNote], sheet: sheet.name }
@@ -102,9 +102,9 @@ function findHeaderIndex({ rows }: Sheet): number {
   return rows.findIndex((row) => row.some((cell) => readTitle(cell).toLowerCase() === 'identifier'))
 }
 
-function describeMissingHeader(sheets: readonly Sheet[]): Defect {
-  const first = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
-  const shown = first && `The first row is ${escapeLetters(abbreviate(first.map(showCell)))}. `
+function makeMissingHeaderDefect(sheets: readonly Sheet[]): Defect {
+  const firstRow = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
+  const shown = firstRow && `The first row is ${escapeLetters(abbreviate(firstRow.map(showCell)))}. `
   return {
     place: wholeFile,
     expected: 'a row with the names of the columns, one of them identifier',
@@ -113,14 +113,14 @@ function describeMissingHeader(sheets: readonly Sheet[]): Defect {
   }
 }
 
-/** Reads the name of a column, without invisible characters that were copied with it. */
+/** Reads the name of a column, without invisible characters: people copy them with the name. */
 function readTitle(cell: Cell | undefined): string {
   return showCell(cell)
     .replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}]/gu, '')
     .trim()
 }
 
-/** Escapes all but ASCII, such as a Cyrillic letter that looks like a Latin one in the name of a column. */
+/** Escapes letters outside ASCII, such as a Cyrillic letter that looks like a Latin letter in the name of a column. */
 function escapeLetters(text: string): string {
   return text.replaceAll(/[^ -~…]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
@@ -132,18 +132,18 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
     .map((cells, index): PlanRow => ({ place: locateRow(sheet, index), index, cells }))
     .slice(headerIndex + 1)
   const origins = listOrigins(body, originIndex)
-  const filled = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
-  // A CSV row with fewer cells is cut off: it lacks separators.
-  const width = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
-  const whole = filled.filter(({ cells }) => cells.length >= width)
-  const [origin = ''] = origins.keys()
+  const filledRows = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
+  // A CSV row has a separator after every cell, even if the cell is empty. A row with fewer cells was cut off.
+  const minCells = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
+  const rows = filledRows.filter(({ cells }) => cells.length >= minCells)
+  const [firstOrigin = ''] = origins.keys()
   return {
-    origin: parseCatalogOrigin(origin),
-    notes: [...describeIgnored(ignored), ...describeHidden(sheet, columns, whole)],
+    origin: parseCatalogOrigin(firstOrigin),
+    notes: [...describeIgnored(ignored), ...describeHidden(sheet, columns, rows)],
     columns,
-    rows: whole,
+    rows,
     headerPlace: locateRow(sheet, headerIndex),
-    defects: [...headerDefects, ...findCutRows(filled, width), ...checkOrigins(origins)],
+    defects: [...headerDefects, ...findCutRows(filledRows, minCells), ...findOriginDefects(origins)],
   }
 }
 
@@ -154,7 +154,7 @@ function locateRow({ name }: Sheet, index: number): Place {
 }
 
 interface Header extends Pick<PlanTable, 'columns' | 'defects'> {
-  /** The position of the column `exportedFrom`. */
+  /** The position of the column `exportedFrom`; undefined without this column. */
   originIndex: number | undefined
   /** The names of columns that are no field of a plan. */
   ignored: readonly string[]
@@ -171,28 +171,30 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
   for (let index = 0; index < width; index++) {
     const title = readTitle(names[index])
     const column = findColumn(title)
-    const complain = (expected: string, found: string) => defects.push({ place, expected, found })
+    const addDefect = (expected: string, found: string) => defects.push({ place, expected, found })
     if (title === '') {
-      const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
-      if (used !== undefined) complain('a name for each column with values', `none above ${describeValue(used)}`)
+      const firstValue = body.find((row) => !isEmptyCell(row[index]))?.[index]
+      if (firstValue === undefined) continue
+      addDefect('a name for each column with values', `none above ${describeValue(firstValue)}`)
     } else if (title === originColumn) originIndex = index
     else if (column === undefined) {
-      const defect = findUnknownColumn(title, place)
+      const defect = makeUnknownColumnDefect(title, place)
       if (defect === undefined) ignored.push(title)
       else defects.push(defect)
-    } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
-    else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
+    } else if ('expected' in column) addDefect(`${column.expected} after the dot`, abbreviate(title))
+    else if (columns.some((other) => other.name === column.name)) addDefect('each column once', `${column.name} twice`)
     else columns.push({ ...column, index })
   }
   return { columns, originIndex, ignored, defects }
 }
 
-/** @returns a defect for a name that is like a column's; undefined for any other name, whose column is ignored. */
-function findUnknownColumn(title: string, place: Place): Defect | undefined {
+/** @returns a defect if the name is similar to the name of a column, or begins with a field; otherwise undefined, and the column is ignored. */
+function makeUnknownColumnDefect(title: string, place: Place): Defect | undefined {
   const known = [...listColumns([]).map(({ name }) => name), originColumn]
   const defect = makeUnknownNameDefect(place, 'column', title, known)
-  const isPart = planFields.some(({ name }) => name === title.split('.')[0])
-  return defect.fix === undefined && !isPart ? undefined : defect
+  const isSimilar = defect.fix !== undefined
+  const beginsWithField = planFields.some(({ name }) => name === title.split('.')[0])
+  return isSimilar || beginsWithField ? defect : undefined
 }
 
 function describeIgnored(columns: readonly string[]): string[] {
@@ -200,7 +202,7 @@ function describeIgnored(columns: readonly string[]): string[] {
   return columns.length === 0 ? [] : [`Columns that are ignored, because no field of a plan has their name: ${names}.`]
 }
 
-/** Notes values that were read although nobody sees them, such as rows that a filter hides. */
+/** Writes notes about hidden values that were read, such as rows that a filter hides. */
 function describeHidden(
   { name, isHidden = false, hiddenRows = new Set(), hiddenColumns = new Set() }: Sheet,
   columns: PlanTable['columns'],
@@ -208,8 +210,9 @@ function describeHidden(
 ): string[] {
   const sheet = `sheet ${abbreviate(name)}`
   const rowCount = rows.filter(({ index }) => hiddenRows.has(index)).length
-  const hidden = columns.filter(({ index }) => hiddenColumns.has(index))
-  const columnCount = hidden.filter(({ index }) => rows.some(({ cells }) => !isEmptyCell(cells[index]))).length
+  const columnCount = columns.filter(
+    ({ index }) => hiddenColumns.has(index) && rows.some(({ cells }) => !isEmptyCell(cells[index])),
+  ).length
   const counts = [...countNoun(rowCount, 'hidden row'), ...countNoun(columnCount, 'hidden column')]
   return [
     ...(isHidden ? [`The ${sheet} is hidden. It was read because no visible sheet has plans.`] : []),
@@ -217,15 +220,15 @@ function describeHidden(
   ]
 }
 
-/** @returns `1 hidden row`; nothing for none. */
+/** @returns a text such as `1 hidden row`; an empty list for 0. */
 function countNoun(number: number, noun: string): string[] {
   return number === 0 ? [] : [`${number} ${noun}${number === 1 ? '' : 's'}`]
 }
 
-/** Finds rows of a CSV file that end before their last column. @param width how many cells a row has. */
-function findCutRows(rows: readonly PlanRow[], width: number): Defect[] {
-  const expected = `a cell for each of ${width} columns`
-  const cut = rows.filter(({ cells }) => cells.length < width)
+/** Finds rows of a CSV file that end before the last column. @param minCells how many cells a complete row has. */
+function findCutRows(rows: readonly PlanRow[], minCells: number): Defect[] {
+  const expected = `a cell for each of ${minCells} columns`
+  const cut = rows.filter(({ cells }) => cells.length < minCells)
   return cut.map(({ place, cells }) => ({ place, expected, found: String(cells.length), fix: 'Was the file cut?' }))
 }
 
@@ -235,9 +238,11 @@ function listOrigins(rows: readonly PlanRow[], originIndex: number | undefined):
   return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex ?? 0] ?? null).trim(), place]))
 }
 
-function checkOrigins(origins: ReadonlyMap<string, Place>): Defect[] {
-  return [...origins].flatMap(([text, row], index): Defect[] => {
-    const [place, found]: [Place, string] = [{ ...row, field: originColumn }, abbreviate(text)]
+/** Finds origins that no export writes, and origins of a second export. @param origins as `listOrigins` returns them. */
+function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
+  return [...origins].flatMap(([text, rowPlace], index): Defect[] => {
+    const place: Place = { ...rowPlace, field: originColumn }
+    const found = abbreviate(text)
     if (!parseCatalogOrigin(text)) return [{ place, expected: 'the text of an export, or nothing', found }]
     const fix = 'Import each export by itself, or delete this column.'
     return index === 0 ? [] : [{ place, expected: 'rows of one export', found, fix }]
@@ -245,7 +250,7 @@ function checkOrigins(origins: ReadonlyMap<string, Place>): Defect[] {
 }
 
 /**
- * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that the row has.
+ * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that have a column.
  * @param isPartial whether empty cells are left out. Otherwise, an empty cell means no value: null, or an empty list.
  */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
@@ -254,7 +259,7 @@ export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial
     const cell = cells[index] ?? null
     const isEmpty = isEmptyCell(cell)
     if (isEmpty && isPartial) continue
-    const value = isEmpty ? emptyValue(kind) : decodeCell(kind, cell)
+    const value = isEmpty ? getEmptyValue(kind) : decodeCell(kind, cell)
     if (member === undefined) fields[field] = value
     else Object.assign((fields[field] ??= {}), { [member]: value })
   }

@@ -5,13 +5,14 @@ import { showCell, UnusableCell, type Cell } from './plan-cells.ts'
 import type { Sheet, Spreadsheet } from './plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-const widthInCharacters = 20
+/** Widths of columns, in characters. */
+const defaultWidth = 20
 const maxFittedWidth = 80
 const red = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
 
 export interface WrittenSheet extends Pick<Sheet, 'rows'> {
   name?: string | undefined
-  /** Whether each column is as wide as its longest text. */
+  /** Whether each column is as wide as its longest text, up to a limit. */
   isFitted?: boolean
   /** How many rows are red, from the first below the header. */
   redRows?: number
@@ -25,29 +26,28 @@ function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: Wr
   const [header = []] = rows
   const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : cell)))
   const columns = header.map((_, column) => {
-    const widths = isFitted ? values.map((row) => String(row[column] ?? '').length + 2) : [widthInCharacters]
+    const widths = isFitted ? values.map((row) => String(row[column] ?? '').length + 2) : [defaultWidth]
     return { width: Math.min(maxFittedWidth, Math.max(...widths)) }
   })
-  const cells = new Map(
-    Array.from({ length: redRows }, (_, index) =>
-      header.map((__, column) => [`${index + 1},${column}`, { style: red }] as const),
-    ).flat(),
-  )
+  const cells = new Map<string, { style: typeof red }>()
+  for (let row = 1; row <= redRows; row++) {
+    for (const column of header.keys()) cells.set(`${row},${column}`, { style: red })
+  }
   // Keeps the names of the columns and the identifiers in sight.
   const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
   return { name, rows: values, columns, freezePane, cells }
 }
 
-/** @throws UserError when the bytes are no readable .xlsx file, or it has too many cells for the library. */
+/** @throws UserError when the bytes are no readable .xlsx file, or the file has too many cells for the library. */
 export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   try {
     const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
-    // Takes 15 ms to load, which most commands do not need.
+    // Imported here because loading it takes 15 ms, and most commands do not need it.
     const { dateToSerial } = await import('hucre')
     const toNumber = (date: Date) => dateToSerial(date, dateSystem === '1904')
     return { sheets: sheets.map((sheet) => readSheet(sheet, toNumber)), format: { isUntyped: false } }
   } catch (error) {
-    // The other sentences are for programmers.
+    // Only the first sentence of the library's message is for users.
     const [reason] = (error instanceof Error ? error.message : 'it is damaged').split('. ')
     const fix = 'Copy the rows of the plans into a new workbook, and save that as .xlsx.'
     throw new UserError(`The file is not a readable .xlsx file: ${reason}. ${fix}`)
@@ -61,12 +61,12 @@ function readSheet(
   { name, rows, cells, merges = [], columns = [], rowDefs = new Map(), hidden, veryHidden }: XlsxSheet,
   toNumber: (date: Date) => number,
 ): Sheet {
-  const read = rows.map((row, index) =>
+  const readRows = rows.map((row, index) =>
     row.map((value, column) => readCell(value, cells?.get(`${index},${column}`), toNumber)),
   )
   for (const { startRow, startCol, endRow, endCol } of merges) {
-    for (const [offset, row] of read.slice(startRow, endRow + 1).entries()) {
-      // The first of merged cells has their value.
+    for (const [offset, row] of readRows.slice(startRow, endRow + 1).entries()) {
+      // The first of the merged cells keeps their value.
       const first = offset === 0 ? startCol + 1 : startCol
       for (let column = first; column <= Math.min(endCol, row.length - 1); column++) row[column] = mergedCell
     }
@@ -74,27 +74,27 @@ function readSheet(
   return {
     name,
     isHidden: hidden === true || veryHidden === true,
-    hiddenRows: listHidden(rowDefs),
-    hiddenColumns: listHidden(columns.entries()),
-    rows: read,
+    hiddenRows: listHiddenPositions(rowDefs),
+    hiddenColumns: listHiddenPositions(columns.entries()),
+    rows: readRows,
   }
 }
 
-function listHidden(parts: Iterable<[index: number, part: { hidden?: boolean }]>): Set<number> {
-  return new Set([...parts].flatMap(([index, { hidden }]) => (hidden ? index : [])))
+function listHiddenPositions(rowsOrColumns: Iterable<[position: number, { hidden?: boolean }]>): Set<number> {
+  return new Set([...rowsOrColumns].flatMap(([position, { hidden }]) => (hidden ? position : [])))
 }
 
-/** @param found the value that hucre read; of a formula, the computed value. @param cell its format and formula. */
+/** Corrects or refuses a value that the library hucre read wrong. @param cell the format and the formula of the cell. */
 function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
   if (cell?.type === 'error') return new UnusableCell(`${showCell(found)}, the error of a formula`)
   if (cell?.formula !== undefined && found === null) {
     return new UnusableCell('a formula without a value, which the spreadsheet computes when it saves the file')
   }
-  const format = cell?.style?.numFmt?.replaceAll(formatText, '')
-  // hucre takes a letter of a currency, such as in [$S/-280A], for a part of a date.
+  const format = cell?.style?.numFmt?.replaceAll(formatDecoration, '')
+  // hucre reads a number as a date if its format has a currency with a letter of date formats, such as [$S/-280A].
   const isNumber = found instanceof Date && format !== undefined && !/[ymdhs]/i.test(format)
   const value = isNumber ? toNumber(found) : found
-  // hucre makes an invalid date of a large number, and the same date of 59 and 60: 29 February 1900 exists only in spreadsheets.
+  // hucre makes an invalid date of a large number, and the same date of 59 and 60, so that the number is lost.
   if (isNumber && (value === 59 || Number.isNaN(value))) {
     return new UnusableCell(`a number in the format ${abbreviate(cell?.style?.numFmt)}: format it as a plain number`)
   }
@@ -107,4 +107,4 @@ function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date
 }
 
 /** Parts of a number format that do not say what the number is: texts, spaces, colors, currencies and conditions, but not [h] for hours. */
-const formatText = /"[^"]*"|[\\_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]/gis
+const formatDecoration = /"[^"]*"|[\\_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]/gis
