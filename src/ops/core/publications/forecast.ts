@@ -1,5 +1,4 @@
-// Foresees what pending publications will do, by publishing them in memory: the scheduled ones one after the other, and each that waits
-// for approval as if it were published now.
+// Foresees what pending publications will change, by publishing them in memory.
 import { createMisfitFinder, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
@@ -16,11 +15,11 @@ export interface Pending {
   rows: readonly PublicationRow[]
   /** The changes of each publication, by its ID. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
-  /** The plans that `PendingScope` selects, as they are now. */
+  /** The plans that the publications change, as they are in the catalog now. `PendingScope` says which of them. */
   plans: Plans
-  /** Other plans of the catalog with an identifier, or the ID of an object, that a change gives to a plan: both must agree. */
+  /** Other plans of the catalog with an identifier or an object's ID that a publication gives to a plan: both plans must agree about it. */
   sharing: readonly CatalogPlan[]
-  /** The IDs of publications whose base the database does not know, because an older database was restored. */
+  /** The IDs of publications that were computed from a newer catalog than the database has: an older database was restored. */
   restored: ReadonlySet<number>
   /** The revision of the catalog; 0 without pending publications. */
   revision: number
@@ -29,17 +28,17 @@ export interface Pending {
 export interface PendingScope {
   /** Which plans of the publications are read: all, or only the `contested` plans, which can keep a publication from being published. */
   plans: 'all' | 'contested'
-  /** A change that will be published before the publications. Its plans are read in any case. */
-  first?: readonly PlanChange[]
+  /** A change that will be published before the publications. All its plans are read. */
+  firstChange?: readonly PlanChange[]
 }
 
-/** Reads pending publications, and the plans with which `foresee` compares them. @param rows the publications, in any order. */
+/** Reads the changes of pending publications, and the plans with which `foresee` compares them. @param rows in any order. */
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
-  { plans: scope, first = [] }: PendingScope,
+  { plans: scope, firstChange = [] }: PendingScope,
 ): Promise<Pending> {
-  const plans = new Map<number, CatalogPlan | null>(first.map(({ planId, before }) => [planId, before]))
+  const plans = new Map<number, CatalogPlan | null>(firstChange.map(({ planId, before }) => [planId, before]))
   if (rows.length === 0) return { rows, changesById: new Map(), plans, sharing: [], restored: new Set(), revision: 0 }
   const rowIds = rows.map(({ id }) => id)
   const { revision, restored } = await selectRestored(db, rowIds)
@@ -51,41 +50,41 @@ export async function readPending(
       plans.set(planId, current)
     }
   }
-  const allChanges = [...changesById.values(), first].flat()
+  const allChanges = [...changesById.values(), firstChange].flat()
   const newClaims = allChanges.flatMap(({ before, after }) => listNewClaims(before, after))
   const sharing = await selectSharing(db, newClaims, [...plans.keys()])
   return { rows: sortByTime(rows), changesById, plans, sharing, restored: new Set(restored), revision }
 }
 
-/** Sorts publications by the time at which they are due. Publications without a time come last. */
+/** Sorts publications by their time. Publications without a time come last. */
 function sortByTime(rows: readonly PublicationRow[]): PublicationRow[] {
   return rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
 }
 
-/** The forecast of a pending publication. */
+/** The forecast of one pending publication. */
 export interface Foreseen {
   /** Why the publication can't be published; undefined when nothing is in the way. */
   misfit: Misfit | undefined
-  /** What the publication will change, merged with the changes that are published before. */
+  /** The plans that the publication will change, merged with everything that is published before it. */
   changes: PlanChange[]
 }
 
 export interface Forecast {
-  /** The future of each publication, by its ID. */
+  /** The forecast of each publication, by its ID. */
   byId: Map<number, Foreseen>
   /** The plans of `Pending` after the last scheduled publication. */
   plans: Plans
 }
 
 /**
- * Publishes pending publications in memory. A waiting publication is compared with the catalog after `first`. A scheduled publication is
- * compared with the catalog after `first` and the earlier scheduled publications.
- * @param first a change that is published before all pending publications.
+ * Publishes pending publications in memory: the scheduled ones one after the other, in the order of their times. Each waiting publication
+ * is compared with the catalog before all scheduled ones, as if it were approved now.
+ * @param firstChange a change that is published before all pending publications.
  */
-export function foresee(pending: Pending, first: readonly PlanChange[] = []): Forecast {
+export function foresee(pending: Pending, firstChange: readonly PlanChange[] = []): Forecast {
   const plans = new Map(pending.plans)
   const byId = new Map<number, Foreseen>()
-  for (const { planId, after } of first) plans.set(planId, after)
+  for (const { planId, after } of firstChange) plans.set(planId, after)
   for (const row of pending.rows.filter(({ state }) => state === 'waiting')) {
     byId.set(row.id, foreseePublication(pending, row, plans))
   }
@@ -97,34 +96,36 @@ export function foresee(pending: Pending, first: readonly PlanChange[] = []): Fo
       published.set(row.id, changes)
       byId.set(row.id, { misfit, changes })
     } else {
+      // If the publication fits the catalog as it is now, only earlier publications can cause the misfit.
       const fitsNow = foreseePublication(pending, row, pending.plans).misfit === undefined
-      byId.set(row.id, { misfit: fitsNow ? nameEarlier(misfit, published) : misfit, changes })
+      byId.set(row.id, { misfit: fitsNow ? addCauses(misfit, published) : misfit, changes })
     }
   }
   return { byId, plans }
 }
 
-/** Compares one publication with a catalog. @param plans the plans of `Pending` in that catalog. */
+/** Foresees one publication, if it is published now. @param plans the plans of the catalog at this moment. */
 function foreseePublication(
   { changesById, sharing, restored }: Pending,
   { id }: PublicationRow,
   plans: Plans,
 ): Foreseen {
-  const own = new Map((changesById.get(id) ?? []).map((change) => [change.planId, change]))
+  const proposed = changesById.get(id) ?? []
   const finder = createMisfitFinder<CatalogPlan>()
-  const changes = [...own.values()].map(({ planId, before: base, after }) => {
+  const changes = proposed.map(({ planId, before: base, after: own }) => {
     const current = plans.get(planId) ?? null
-    return { planId, before: current, after: finder.add({ base, own: after, current }) }
+    return { planId, before: current, after: finder.add({ base, own, current }) }
   })
-  finder.addOthers([...plans].flatMap(([planId, plan]) => (own.has(planId) ? [] : (plan ?? []))))
+  const ownIds = new Set(proposed.map(({ planId }) => planId))
+  finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || ownIds.has(planId) ? [] : plan)))
   finder.addOthers(sharing)
   return { misfit: restored.has(id) ? { kind: 'restored' } : finder.findMisfit(), changes }
 }
 
-/** Adds to a conflict the IDs of the earlier publications that cause it. @param earlier the changes of all earlier publications, by ID. */
-function nameEarlier(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
+/** Adds to a conflict the IDs of the publications that cause the conflict. @param earlier the changes of all earlier publications, by ID. */
+function addCauses(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
   if (misfit.kind !== 'changed_fields') return misfit
-  const listChanged = createConflictFinder(misfit.conflicts)
-  const by = [...earlier].filter(([, changes]) => changes.some((change) => listChanged(change).length > 0))
-  return { ...misfit, by: by.map(([id]) => id) }
+  const listConflictFields = createConflictFinder(misfit.conflicts)
+  const causes = [...earlier].filter(([, changes]) => changes.some((change) => listConflictFields(change).length > 0))
+  return { ...misfit, by: causes.map(([id]) => id) }
 }

@@ -1,20 +1,20 @@
-// Who changed the fields of a conflict since, and to which values.
+// Finds the publications that caused conflicts, so that messages can name their authors and values.
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
 
-/** A publication that changed fields of a conflict. */
 export interface LaterChange {
   publicationId: number
-  /** `brian set performance1 of gold to 13.4 since (publication 10: Correct sheet).` */
+  /** Says which fields the publication changed: `brian set performance1 of gold to 13.4 since (publication 10: Correct sheet).` */
   sentence: string
 }
 
 /**
- * Finds the publications that changed the fields of `conflicts` after a revision of the catalog, the latest first.
- * @param planIds the IDs of the plans with a conflict.
+ * Finds the publications that changed the fields of `conflicts`, the latest first.
+ * @param planIds the IDs of the plans with a conflict. The plans of `conflicts` have only identifiers.
+ * @param afterRevision finds only publications after this revision of the catalog. Without a revision, finds all.
  */
 export async function findLaterChanges(
   db: OperatorDatabase,
@@ -22,41 +22,41 @@ export async function findLaterChanges(
   planIds: readonly number[],
   afterRevision: number | undefined,
 ): Promise<LaterChange[]> {
-  const rows = await selectPublications(db, { planIds, afterRevision })
-  const rowIds = rows.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, rowIds, planIds)
-  const listChanged = createConflictFinder(conflicts)
-  return rows.flatMap(({ id, actor, note }) => {
-    const changed = (changesById.get(id) ?? []).flatMap((change) =>
-      listChanged(change).map((field) => describeChange(change, field)),
+  const publications = await selectPublications(db, { planIds, afterRevision })
+  const publicationIds = publications.map(({ id }) => id)
+  const changesById = await selectChangesOf(db, publicationIds, planIds)
+  const listConflictFields = createConflictFinder(conflicts)
+  return publications.flatMap(({ id, actor, note }) => {
+    const phrases = (changesById.get(id) ?? []).flatMap((change) =>
+      listConflictFields(change).map((field) => describeChange(change, field)),
     )
+    if (phrases.length === 0) return []
     const reason = note === null ? '' : `: ${note}`
-    const sentence = `${actor} ${nameSome(changed)} since (publication ${id}${reason}).`
-    return changed.length === 0 ? [] : { publicationId: id, sentence }
+    return { publicationId: id, sentence: `${actor} ${nameSome(phrases)} since (publication ${id}${reason}).` }
   })
 }
 
 /**
- * Returns a function that lists which fields of `conflicts` a change sets to another value. It lists `undefined` for a whole plan that
- * was added or removed, or that has a conflict as a whole.
+ * Creates a function that lists which fields of `conflicts` a change of a plan sets. Its list is `[undefined]` instead if the change adds
+ * or removes the plan, or if the conflict is about the whole plan.
  */
 export function createConflictFinder(conflicts: readonly FieldConflict[]) {
-  const byPlan = Map.groupBy(conflicts, ({ identifier }) => identifier)
+  const conflictsByPlan = Map.groupBy(conflicts, ({ identifier }) => identifier)
   return ({ before, after }: PlanChange): (string | undefined)[] => {
-    const names = new Set([before, after].flatMap((plan) => plan?.identifier ?? []))
-    const fields = [...names].flatMap((name) => (byPlan.get(name) ?? []).map(({ field }) => field))
+    const identifiers = new Set([before, after].flatMap((plan) => plan?.identifier ?? []))
+    const fields = [...identifiers].flatMap((name) => (conflictsByPlan.get(name) ?? []).map(({ field }) => field))
     if (fields.length === 0) return []
     if (before === null || after === null || fields.includes(undefined)) return [undefined]
-    const [old, next]: Readonly<Record<string, unknown>>[] = [before, after]
-    // A return and its date count as one field: a new date conflicts with a new return.
-    const all = new Set(fields.flatMap((field = '') => [field, mergeRules[field]?.dateField ?? field]))
-    return [...all].filter((field) => !isSameJson(old?.[field], next?.[field]))
+    // A new return conflicts with a new date by somebody else. So the date may be the cause of the conflict about the return.
+    const causes = new Set(fields.flatMap((field = '') => [field, mergeRules[field]?.dateField ?? field]))
+    return [...causes].filter((field) => !isSameJson(Reflect.get(before, field), Reflect.get(after, field)))
   }
 }
 
-/** `set performance1 of gold to 13.4`, or without a field `added gold` */
+/** @returns such as `set performance1 of gold to 13.4`; without a field such as `added gold`. */
 function describeChange({ before, after }: PlanChange, field: string | undefined): string {
   const identifier = (after ?? before)?.identifier
   if (field !== undefined) return `set ${field} of ${identifier} to ${abbreviate(Reflect.get(after ?? {}, field))}`
-  return `${before === null ? 'added' : after === null ? 'removed' : 'changed'} ${identifier}`
+  if (before === null) return `added ${identifier}`
+  return `${after === null ? 'removed' : 'changed'} ${identifier}`
 }

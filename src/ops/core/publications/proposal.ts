@@ -26,7 +26,7 @@ export interface CatalogChange {
 
 export interface PreparedChange extends CatalogChange {
   notes?: readonly string[]
-  /** Doubts about the whole change, such as that it takes back the work of others. */
+  /** Doubts about the whole change, such as that it takes back later changes by others. */
   warnings?: readonly string[]
   /** The ID of the publication that the change takes back. */
   undoneId?: number | null | undefined
@@ -34,7 +34,7 @@ export interface PreparedChange extends CatalogChange {
   redoneId?: number | undefined
   /** When to publish the change, in Unix seconds. Default: now. */
   dueAt?: number | undefined
-  /** Whether the operator typed the fields that change, as for `plan set`. A file may change fields by mistake. */
+  /** Whether the operator typed the names of the changed fields, as for `plan set`. Only a file may change other fields by mistake. */
   areFieldsNamed?: boolean | undefined
 }
 
@@ -45,7 +45,7 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
 }
 
 /**
- * Checks a change, and finds the doubts about it, before it is published.
+ * Checks a change before it is published, and adds the doubts about it.
  * @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future.
  */
 export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
@@ -57,34 +57,31 @@ export async function propose(store: Store, prepared: PreparedChange): Promise<P
 }
 
 interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areFieldsNamed'> {
-  /** The ID of a pending publication, or of the publication that is made again. Undefined for any other change. */
+  /** The ID of the pending publication, or for a redo of the old publication; undefined for any other change. */
   id: number | undefined
-  /** Unix seconds; null to publish it now. */
+  /** When it is due, in Unix seconds; null for now. */
   dueAt: number | null
 }
 
 const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
-/**
- * Lists the doubts about the changes of a publication.
- * @param changes the changes of the publication, merged with the catalog.
- */
+/** Lists the doubts about a publication. @param changes its plans, merged with the catalog. */
 export async function listDoubts(
   { db }: Store,
   { id, dueAt, undoneId, areFieldsNamed }: DoubtedPublication,
   changes: readonly PlanChange[],
 ): Promise<Doubts> {
-  const pending = await findPendingDoubts(db, changes, id)
+  const pendingDoubts = await findPendingDoubts(db, changes, id)
   const planIds = changes.map(({ planId }) => planId)
   const others = await selectSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectNamesakes(db, names, planIds)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
   const doubts = findDoubts({ others, namesakes, today, changes, isUndo: undoneId != null, areFieldsNamed })
-  return { ...doubts, warnings: [...pending, ...doubts.warnings] }
+  return { ...doubts, warnings: [...pendingDoubts, ...doubts.warnings] }
 }
 
-/** @throws UserError when the changed plans would contradict each other or other plans, or the time is not in the future. */
+/** @throws UserError when the plans of the change contradict each other or the catalog, or its time is not in the future. */
 export async function checkChange(store: Store, { changes, dueAt }: PreparedChange): Promise<void> {
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   const finder = createMisfitFinder<CatalogPlan>()
@@ -93,7 +90,6 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
   finder.addOthers(await selectSharing(store.db, finder.listNewClaims(), planIds))
   const misfit = finder.findMisfit()
   if (misfit === undefined) return
-  const contradictions = 'contradictions' in misfit ? misfit.contradictions : []
   if (misfit.kind === 'members') {
     const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
@@ -102,12 +98,11 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
-  throw makeDefectError(describeContradictions(contradictions))
+  throw makeDefectError(describeContradictions('contradictions' in misfit ? misfit.contradictions : []))
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
-  const now = await selectNowSeconds(store.db)
-  if (dueAt > now) return
+  if (dueAt > (await selectNowSeconds(store.db))) return
   throw new UserError(
     `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
   )
@@ -115,9 +110,9 @@ async function checkFuture(store: Store, dueAt: number): Promise<void> {
 
 /**
  * Merges changes that were computed from an earlier catalog with the catalog as it is now.
- * @param wanted the earlier changes. Where others changed the same field to another value, that is a conflict.
- * @param isSkippingConflicts whether a plan with a conflict stays as it is. Otherwise, the value of `wanted` wins.
- * @returns the merged changes, and all conflicts.
+ * @param wanted the changes. A field that others changed since, to another value, is a conflict.
+ * @param isSkippingConflicts true leaves out plans with a conflict. By default, the values of `wanted` win.
+ * @returns the merged changes without plans that would not change, and all conflicts.
  */
 export async function mergeWithNow(
   { db }: Store,
@@ -126,12 +121,14 @@ export async function mergeWithNow(
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
   const planIds = wanted.map(({ planId }) => planId)
   const { origin, plans } = await readUnchanged(db, () => selectPlansById(db, planIds))
-  const { revision: baseRevision } = origin
   const merged = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
   const changes = merged
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
-    // A plan that comes back may lack a field that was added since.
-    .map(({ planId, before, after }) => ({ planId, before, after: before || !after ? after : fillOlderPlan(after) }))
+    .map(({ planId, before, after }): PlanChange => {
+      const isAdded = before === null && after !== null
+      // The plan may be an old one, and lack a field that newer code added.
+      return { planId, before, after: isAdded ? fillOlderPlan(after) : after }
+    })
     .filter(({ before, after }) => !isSameJson(before, after))
-  return { baseRevision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
+  return { baseRevision: origin.revision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
 }

@@ -1,4 +1,4 @@
-// Reads publications: those of the past, and with a forecast those that are pending.
+// Reads publications, with a forecast for the pending ones.
 import { abbreviate } from '../../../abbreviate.ts'
 import { describeMisfit, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -18,13 +18,13 @@ import { UserError } from '../../shared/user-error.ts'
 export { openStates }
 
 export interface LogFilter {
-  /** The identifier of a plan, or its ID. */
+  /** The identifier or ID of a plan that the publications change. */
   plan?: string | undefined
-  /** Unix seconds. */
+  /** The publications were made, approved or decided from `since` to `until`, in Unix seconds. */
   since?: number | undefined
   until?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
-  /** Whether to list pending and conflicted publications of any time. */
+  /** Lists pending and conflicted publications of any time, too. */
   isOpenIncluded?: boolean
 }
 
@@ -36,38 +36,42 @@ export type ForecastRow = PublicationRow & {
   conflictsWith: readonly number[]
 }
 
-/** A publication. `changes` has what the publication changes in the plan of the filter. It is empty if the filter names no plan. */
+/** `changes` has the publication's change of the plan in the filter. It is empty if the filter names no plan. */
 export type LogEntry = ForecastRow & { changes: PlanChange[] }
 
 /**
  * Lists publications, the latest first.
- * @throws UserError when no publication ever touched the plan.
+ * @throws UserError when no publication ever changed the plan of the filter.
  */
 export async function listPublications(store: Store, { plan, ...filter }: LogFilter): Promise<LogEntry[]> {
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
-    const see = (await suggestPlan(store, plan ?? '')) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
-    throw new UserError([`No publication changed a plan ${abbreviate(plan)}.`, see])
+    const hint = (await suggestPlan(store, plan ?? '')) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
+    throw new UserError([`No publication changed a plan ${abbreviate(plan)}.`, hint])
   }
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
-  const changes = planIds && (await selectChangesOf(store.db, rowIds, planIds))
+  const changesById = planIds && (await selectChangesOf(store.db, rowIds, planIds))
   const forecast = await addForecast(store, rows)
-  return forecast.map((row) => Object.assign(row, { changes: changes?.get(row.id) ?? [] }))
+  return forecast.map((row) => Object.assign(row, { changes: changesById?.get(row.id) ?? [] }))
 }
 
-/** Adds to pending publications why they can't be published. */
+/** Adds the reason why it can't be published to each pending publication that does not fit. */
 async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
-  const pending = await readPending(db, await listConcerned(db, rows), { plans: 'contested' })
+  const pending = await readPending(db, await listForForecast(db, rows), { plans: 'contested' })
   const { byId } = foresee(pending)
   return rows.map((row) => addMisfit(row, byId.get(row.id)?.misfit))
 }
 
-/** Lists the publications that a forecast of `rows` needs: the pending ones, and all scheduled ones if one of `rows` is scheduled. */
-async function listConcerned(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
+/**
+ * Lists the publications that a forecast of `rows` needs: the pending ones among `rows`, and all scheduled publications if one of `rows` is
+ * scheduled, because earlier ones may conflict with it.
+ */
+async function listForForecast(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
-  const others = pending.some(({ state }) => state === 'scheduled') ? await selectScheduled(db) : []
-  return [...new Map([...pending, ...others].map((row) => [row.id, row])).values()]
+  if (pending.every(({ state }) => state !== 'scheduled')) return pending
+  const pendingIds = new Set(pending.map(({ id }) => id))
+  return [...pending, ...(await selectScheduled(db)).filter(({ id }) => !pendingIds.has(id))]
 }
 
 function addMisfit(row: PublicationRow, misfit: Misfit | undefined): ForecastRow {
@@ -80,9 +84,9 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
 }
 
 /**
- * Foresees plans after the scheduled publications that are due until a time.
+ * Foresees plans at a future time: after the scheduled publications that are due by then.
  * @param untilSeconds the time, in Unix seconds.
- * @param plan a plan as it is now, if the caller needs no other. Without it, foresees all plans that the publications change.
+ * @param plan the only plan that the caller needs, as it is now. By default, foresees all plans that the publications change.
  */
 export async function foreseePlans(
   { db }: Store,
@@ -90,38 +94,44 @@ export async function foreseePlans(
   plan?: CatalogPlan,
 ): Promise<Forecast['plans']> {
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  const first = plan && [{ planId: plan.id, before: plan, after: plan }]
-  return foresee(await readPending(db, due, first ? { plans: 'contested', first } : { plans: 'all' })).plans
+  // A change that changes nothing makes `readPending` read the plan.
+  const firstChange = plan && [{ planId: plan.id, before: plan, after: plan }]
+  const pending = await readPending(db, due, firstChange ? { plans: 'contested', firstChange } : { plans: 'all' })
+  return foresee(pending).plans
 }
 
 export interface ReadPublication {
   row: ForecastRow
-  /** What the publication changes: merged with later changes by others, if no other publication is pending and it has no conflict. */
+  /**
+   * The plans that the publication changes. Of a waiting publication, or the only scheduled publication, they are merged with later
+   * changes by others, unless it has a conflict.
+   */
   changes: PlanChange[]
-  /** The revision of the catalog that a pending publication was compared with. */
+  /** The revision of the catalog that a pending publication was compared with; 0 for other publications. */
   revision: number
-  /** The author of the publication that this publication makes again, if any. */
+  /** The author of the publication that this publication makes again; undefined if this publication makes none again. */
   redoneActor: string | undefined
 }
 
 /** @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
   const { db } = store
-  const found = await findPublication(store, id)
-  const redone = found.redoneId === null ? undefined : await findPublication(store, found.redoneId)
-  const concerned = await listConcerned(db, [found])
-  const pending = await readPending(db, concerned, { plans: concerned.length === 1 ? 'all' : 'contested' })
+  const row = await findPublication(store, id)
+  const redone = row.redoneId === null ? undefined : await findPublication(store, row.redoneId)
+  const publications = await listForForecast(db, [row])
+  // Other publications may have thousands of plans. Then only contested plans are read, and the forecast does not have all changes.
+  const isAlone = publications.length === 1
+  const pending = await readPending(db, publications, { plans: isAlone ? 'all' : 'contested' })
   const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
-  const isForeseen = concerned.length === 1 && misfit === undefined
   return {
-    row: addMisfit(found, misfit),
-    changes: isForeseen ? changes : await selectChanges(db, id),
+    row: addMisfit(row, misfit),
+    changes: isAlone && misfit === undefined ? changes : await selectChanges(db, id),
     revision: pending.revision,
     redoneActor: redone?.actor,
   }
 }
 
-/** Lists each field that published publications changed, in the order of `rows`. Publications that are not published are left out. */
+/** Lists each field that publications changed, as rows of a table, in the order of `rows`. Leaves out publications that are not published. */
 export async function listLoggedChanges({ db }: Store, rows: readonly PublicationRow[]) {
   const published = rows.filter(({ revision }) => revision !== null)
   const rowIds = published.map(({ id }) => id)
@@ -147,7 +157,7 @@ export async function findPlanChange({ db, target }: Store, id: number, plan: st
   ])
 }
 
-/** @returns such as `Did you mean gold?`, for a mistyped identifier of a plan. */
+/** @returns such as `Did you mean gold?`, for a mistyped identifier; undefined when no plan has a similar identifier. */
 export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
   const plans = await selectSummaries(db)
   return suggestName(

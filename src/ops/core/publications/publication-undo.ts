@@ -1,5 +1,5 @@
-// Undo takes a publication back. Redo makes a conflicted, cancelled or pending publication again. Both compute a new publication, merged
-// field by field with the catalog as it is now.
+// Undo takes a published publication back. Redo makes a conflicted, cancelled or pending publication again. Undo and redo compute a new
+// publication, merged field by field with the catalog as it is now.
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
@@ -23,13 +23,13 @@ import { UserError } from '../../shared/user-error.ts'
 export interface UndoChoice {
   /** Identifiers or IDs of plans: only these plans are taken back. */
   plans?: readonly string[] | undefined
-  /** Whether a plan with a conflict, a field that was changed later, stays as it is. Otherwise a conflict is an error. */
+  /** Leaves out each plan with a conflict: others changed one of the same fields later. */
   exceptChanged?: boolean | undefined
 }
 
 /**
- * Computes the publication that takes publication `id` back, without publishing it. Later changes of other fields stay.
- * @throws UserError that names later changes of the same fields, and who made them.
+ * Computes the publication that takes publication `id` back, and does not publish it. Later changes of other fields stay.
+ * @throws UserError that names the later changes of the same fields, unless `exceptChanged` leaves these plans out and others remain.
  */
 export async function prepareUndo(
   store: Store,
@@ -38,22 +38,24 @@ export async function prepareUndo(
 ): Promise<PreparedChange> {
   const row = await findPublication(store, id)
   if (row.revision === null) throw makeStateError(store, row, 'was not published')
-  const all = await selectChanges(store.db, id)
-  const named = plans && (await Promise.all(plans.map((name) => findPlanChange(store, id, name))))
-  const wanted = [...new Map((named ?? all).map((change) => [change.planId, change])).values()]
+  const chosen = plans
+    ? await Promise.all(plans.map((name) => findPlanChange(store, id, name)))
+    : await selectChanges(store.db, id)
+  // The operator may name a plan twice: by its identifier and its ID.
+  const wanted = [...new Map(chosen.map((change) => [change.planId, change])).values()]
   const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
   const { conflicts, ...prepared } = await mergeWithNow(store, reversed, exceptChanged)
   if (conflicts.length > 0 && (!exceptChanged || prepared.changes.length === 0)) {
     const planIds = wanted.map(({ planId }) => planId)
     const later = await findLaterChanges(store.db, conflicts, planIds, row.revision)
-    const names = new Set(conflicts.map(({ identifier }) => identifier))
-    const hasOthers = prepared.changes.some(({ before, after }) => !names.has((before ?? after)?.identifier ?? ''))
-    const choice = (plans ?? []).flatMap((name) => ['--plan', name])
+    const conflicted = new Set(conflicts.map(({ identifier }) => identifier))
+    const hasOthers = prepared.changes.some(({ before, after }) => !conflicted.has((before ?? after)?.identifier ?? ''))
+    const planFlags = (plans ?? []).flatMap((name) => ['--plan', name])
     const undo = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
     throw new UserError([
       ...later.map(({ sentence }) => sentence),
       hasOthers
-        ? `To take back the other plans: ${undo(String(id), ...choice, '--except-changed')}`
+        ? `To take back the other plans: ${undo(String(id), ...planFlags, '--except-changed')}`
         : `To take that back first: ${undo(String(later[0]?.publicationId ?? id))}`,
     ])
   }
@@ -63,9 +65,10 @@ export async function prepareUndo(
 }
 
 /**
- * Computes the publication that makes the unpublished publication `id` again, without publishing it. Its values overwrite later changes
- * by others, unless `exceptChanged` leaves the plans with such changes as they are.
- * @param at Unix seconds: the time of the new publication. Default: the time of the old publication, if it is in the future.
+ * Computes the publication that makes the unpublished publication `id` again, and does not publish it. Its values overwrite later changes
+ * by others, unless `exceptChanged` leaves out the plans with such changes.
+ * @param at the time of the new publication, in Unix seconds. Default: the time of the old publication if that is in the future, or now.
+ * @returns the new publication. `redone` is the row of publication `id`.
  * @throws UserError when publication `id` was published, or nothing of it is left to publish.
  */
 export async function prepareRedo(
@@ -76,55 +79,57 @@ export async function prepareRedo(
   const redone = await findPublication(store, id)
   const isCancelled = redone.state === 'cancelled'
   if (!isCancelled && !isOpen(redone)) throw makeStateError(store, redone, 'can’t be made again')
-  const isAhead = redone.dueAt !== null && redone.dueAt > (await selectNowSeconds(store.db))
+  const futureDueAt = (redone.dueAt ?? 0) > (await selectNowSeconds(store.db)) ? redone.dueAt : null
   const { conflicts, ...prepared } = await mergeWithNow(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)
   if (prepared.changes.length === 0) {
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
-    const why =
+    const reason =
       conflicts.length === 0
         ? `The catalog has all values of publication ${id} already.`
         : `Others changed ${names}, and nothing else of publication ${id} is left.`
-    throw new UserError(isCancelled ? why : [why, `To cancel the publication: ${cancel}`])
+    throw new UserError(isCancelled ? reason : [reason, `To cancel the publication: ${cancel}`])
   }
   return {
     ...prepared,
     redone,
     redoneId: id,
     undoneId: redone.undoneId ?? undefined,
-    dueAt: at ?? (isAhead && redone.dueAt !== null ? redone.dueAt : undefined),
+    dueAt: at ?? futureDueAt ?? undefined,
     notes: exceptChanged && names !== '' ? [describeLeftOut('redo', names)] : [],
     warnings: exceptChanged || names === '' ? [] : [`The redo overwrites later changes by others: ${names}.`],
   }
 }
 
-/** @param names the fields that were changed later, such as `hint of gold`. */
+/** @param names the fields in conflict, such as `hint of gold`. */
 const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
   `The ${verb} leaves out the plans that were changed later: ${names}.`
 
 /**
- * Cancels the old publication, after `made` made it again. The schedule or an approver may have published the old one just before:
- * then cancels `made`, if it is still pending.
- * @param id the ID of the old publication.
- * @returns a sentence for the operator when the old publication was not cancelled.
+ * Ends a redo: cancels the old publication, which the new one replaces. If the schedule or an approver published the old publication just
+ * before, cancels the new one instead, if that is still pending.
+ * @param oldId the ID of the old publication.
+ * @param made the new publication.
+ * @returns a sentence for the operator when the old publication was not cancelled by this call; otherwise undefined.
  */
 export async function endRedone(
   store: Store,
-  id: number,
+  oldId: number,
   made: Pick<Publication, 'id' | 'state'>,
   attribution: Attribution,
 ): Promise<string | undefined> {
-  const refusal = await tryToCancel(store, id, { ...attribution, note: `Made again as publication ${made.id}.` })
-  const { state } = await findPublication(store, id)
-  if (refusal === undefined || made.state === 'published' || state === 'cancelled') return refusal
-  const note = `Publication ${id} was published meanwhile.`
+  const refusal = await tryToCancel(store, oldId, { ...attribution, note: `Made again as publication ${made.id}.` })
+  const { state: oldState } = await findPublication(store, oldId)
+  if (refusal === undefined || made.state === 'published' || oldState === 'cancelled') return refusal
+  const note = `Publication ${oldId} was published meanwhile.`
   const newRefusal = await tryToCancel(store, made.id, { ...attribution, note })
   return newRefusal ?? `${note} So publication ${made.id} is cancelled.`
 }
 
 /**
- * @returns why the publication can't be cancelled; undefined when it is cancelled.
- * @throws UserError that names the command that cancels it, when the database fails.
+ * Cancels a publication.
+ * @returns a sentence with the reason when the state of the publication does not allow that; undefined when it is cancelled.
+ * @throws UserError with the command to repeat when the database fails.
  */
 async function tryToCancel(store: Store, id: number, attribution: Attribution): Promise<string | undefined> {
   try {

@@ -25,7 +25,7 @@ import { mergeWithNow, type CatalogChange, type PreparedChange } from './proposa
 
 export type { PlanChange, PublicationRow }
 
-/** A publication that is published, or will be. */
+/** A publication that was published, or that waits for its time or for approval. */
 export type Publication = Pick<PublicationRow, 'id' | 'dueAt'> & { state: 'published' | 'scheduled' | 'waiting' }
 
 const changedMeanwhile = 'Somebody else changed the catalog at the same time. Try again.'
@@ -36,8 +36,8 @@ export type PublishResult =
   | { kind: 'outdated'; change: CatalogChange }
 
 /**
- * Writes a proposal into the database as a new publication. Then publishes the publication, or schedules it if the proposal has a time, or
- * lets it wait for approval if the environment requires approval.
+ * Writes a proposal into the database as a new publication. Lets the publication wait for approval if the environment requires approval.
+ * Otherwise schedules it if the proposal has a time, or publishes it now.
  * @param proposal a change that fits the catalog at its `baseRevision`.
  * @throws UserError when others changed the same fields meanwhile, or ended the publication.
  */
@@ -51,32 +51,37 @@ export async function publishProposal(
   const state = needsApproval ? 'waiting' : dueAt === null ? 'published' : 'scheduled'
   const origin = { undoneId, redoneId, warnings: [...warnings], baseRevision }
   const id = await stagePublication(store.db, { ...attribution, ...origin, dueAt, needsApproval }, changes)
+  const decision = { publicationId: id, actor: attribution.actor, note: null }
   store.db.hear?.('Publishing')
+  // The first attempt expects that nobody else published after `baseRevision`.
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const decision = { publicationId: id, actor: attribution.actor, note: null }
     if (await publishOrRelease(store, decision, state, compared)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
-      // The schedule or another operator may have ended the publication already.
+      // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
       return { kind: 'made', publication: checkNotEnded(store, await findPublication(store, id)) }
     }
-    const next = await compareStaged(store.db, id)
-    if (next.kind === 'unavailable') throw makeAbandonedError()
-    if (next.kind === 'conflict') throw makeConflictError(describeMisfit(next.misfit))
-    // The author has to confirm the merged change before it is published now. A publication for later is merged at its time.
-    if (next.isMerged && state === 'published') {
+    const comparison = await compareStaged(store.db, id)
+    if (comparison.kind === 'unavailable') {
+      // The schedule deletes publications that have been staged for an hour.
+      throw new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
+    }
+    if (comparison.kind === 'conflict') throw makeConflictError(describeMisfit(comparison.misfit))
+    // The author must confirm a merged change before it is published now. A scheduled or waiting publication is merged when it is published.
+    if (comparison.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length > 0) throw makeConflictError(describeMisfit({ kind: 'changed_fields', conflicts }))
       return { kind: 'outdated', change }
     }
-    compared = next
+    compared = comparison
   }
   throw new UserError(changedMeanwhile)
 }
 
 /**
- * Publishes a staged publication, or makes it `waiting` or `scheduled`. Other commands don't see staged publications.
- * @returns false when others published since `compared`.
+ * Publishes a staged publication, or makes it `waiting` or `scheduled`. Before, other commands don't see the publication.
+ * @param compared the revision from which the publication was computed, and the last revision that it was compared with.
+ * @returns false when others published after the comparison: nothing was changed.
  */
 function publishOrRelease(
   store: Store,
@@ -84,48 +89,43 @@ function publishOrRelease(
   state: Publication['state'],
   compared: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
 ): Promise<boolean> {
-  const { db } = store
-  const attempt = async () =>
-    state === 'published'
-      ? (await publish(db, decision, 'now', compared)) !== undefined
-      : releasePublication(db, decision.publicationId, state, compared.comparedRevision)
-  return changeStateOnce(store, decision.publicationId, attempt, () => true)
+  const changeState = async () => {
+    if (state === 'published') return (await publish(store.db, decision, 'now', compared)) !== undefined
+    return releasePublication(store.db, decision.publicationId, state, compared.comparedRevision)
+  }
+  // The row of a publication can be read only when it is no longer staged.
+  return changeStateOnce(store, decision.publicationId, changeState, () => true)
 }
 
 function makeConflictError(reason: string): UserError {
   return new UserError(`It can’t be published: ${reason}.`)
 }
 
-/** The schedule deletes publications that have been staged for an hour. */
-function makeAbandonedError(): UserError {
-  return new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
-}
-
 /**
  * Changes the state of a publication exactly once, even if the database's answer is lost.
- * @param attempt returns whether it changed the state. The repetition after a lost answer returns false.
- * @param isDone returns whether the row of the publication shows the change. Others may have changed the state since.
+ * @param changeState returns true when it changed the state. When the store repeats the statement after a lost answer, it returns false.
+ * @param isChanged tells if the row of the publication shows the change, also if others changed the state again.
  * @returns true when this call changed the state.
  */
 async function changeStateOnce(
   { changes, db }: Store,
   publicationId: number,
-  attempt: () => Promise<boolean>,
-  isDone: (row: PublicationRow) => boolean,
+  changeState: () => Promise<boolean>,
+  isChanged: (row: PublicationRow) => boolean,
 ): Promise<boolean> {
   const isMade = await makeTrackedChange(
     changes,
-    async () => (await attempt()) || undefined,
+    async () => (await changeState()) || undefined,
     async () => {
       const row = await selectPublication(db, publicationId)
-      return (row !== undefined && isDone(row)) || undefined
+      return (row !== undefined && isChanged(row)) || undefined
     },
   )
   if (isMade) await markSupersededVersions(db)
   return isMade ?? false
 }
 
-/** @returns the publication. @throws UserError when it conflicted or was cancelled: it changed no plan. */
+/** Returns a publication that was published or is pending. @throws UserError when it conflicted or was cancelled: no plan changed. */
 function checkNotEnded({ target }: Store, { id, state, dueAt, conflict, decidedBy }: PublicationRow): Publication {
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
@@ -136,7 +136,7 @@ function checkNotEnded({ target }: Store, { id, state, dueAt, conflict, decidedB
   )
 }
 
-/** Returns whether another operator must approve each publication of this environment: `CATALOG_APPROVAL` in wrangler.toml. */
+/** Tells if another operator must approve each publication of this environment, by `CATALOG_APPROVAL` in wrangler.toml. */
 export function readNeedsApproval({ config }: Store): boolean {
   const { CATALOG_APPROVAL: approval = 'off' } = config
   if (approval === 'required') return true
@@ -152,9 +152,10 @@ export async function findPublication({ db, target }: Store, id: number): Promis
 }
 
 /**
- * Approves a waiting publication. It is published at its time, or without a time now, merged with later changes by others.
- * @param seenRevision the approver saw the publication merged with the catalog at this revision.
- * @returns the row of the publication. Undefined: others changed its plans after `seenRevision`, and it was not approved.
+ * Approves a waiting publication. Schedules the publication if its time is in the future. Otherwise merges it with later changes by others,
+ * and publishes it.
+ * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
+ * @returns undefined when others changed plans of the publication after `seenRevision`, and it was not approved.
  * @throws UserError when the publication does not wait for approval, is by the approver, or conflicts.
  */
 export async function approvePublication(
@@ -167,12 +168,12 @@ export async function approvePublication(
   await checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
-  // If the time of the publication comes just now, it is not approved for later, but published.
-  const made =
-    (isLater && (await approveAndSchedule(store, decision))) || (await approveNow(store, decision, seenRevision))
-  if (made === 'unseen') return undefined
+  const isScheduled = isLater && (await approveAndSchedule(store, decision))
+  // If the time of the publication came just now, it was not scheduled, and is published.
+  const isApproved = isScheduled || (await approveNow(store, decision, seenRevision))
+  if (isApproved === 'unseen') return undefined
   const row = await findPublication(store, publicationId)
-  if (!made) {
+  if (!isApproved) {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
   checkNotEnded(store, row)
@@ -188,18 +189,18 @@ export async function checkApprovable(store: Store, row: PublicationRow, actor: 
 
 const notWaiting = 'does not wait for approval'
 
-/** Makes the test whether an actor approved a publication. The approval stays in the row, however the publication ends. */
-const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
-
-/** Schedules a waiting publication for its time. @returns false when it was not approved, such as when it is due. */
+/** Schedules a waiting publication for its time. @returns false when the publication is due already, or does not wait any more. */
 function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> {
-  const attempt = () => approveForLater(store.db, decision)
-  return changeStateOnce(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
+  const { publicationId, actor } = decision
+  const approve = () => approveForLater(store.db, decision)
+  // The approval stays in the row when the publication is published, cancelled or conflicts.
+  return changeStateOnce(store, publicationId, approve, ({ approvedBy }) => approvedBy === actor)
 }
 
 /**
  * Publishes a waiting publication, or ends it as conflicted.
- * @returns false when neither happened. `unseen`: others changed its plans after `seenRevision`.
+ * @returns false when somebody else changed its state, or others published again and again. `unseen` when others changed its plans after
+ * `seenRevision`. In both cases, nothing was changed.
  */
 async function approveNow(
   store: Store,
@@ -210,8 +211,8 @@ async function approveNow(
   const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
     const wasSeen = seenRevision === undefined || seenRevision === compared.comparedRevision
     if (compared.isMerged && !wasSeen) return 'unseen'
-    const attempt = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
-    return (await changeStateOnce(store, publicationId, attempt, isApprovedBy(actor))) || undefined
+    const approve = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
+    return (await changeStateOnce(store, publicationId, approve, ({ approvedBy }) => approvedBy === actor)) || undefined
   })
   if (outcome.kind === 'published') return outcome.result
   if (outcome.kind !== 'conflict') return false
@@ -240,17 +241,21 @@ export async function cancelPublication(
   return row
 }
 
-/** Returns whether a publication waits for its time or for approval. */
+/** Tells if a publication waits for its time or for approval. */
 export function isPending({ state }: Pick<PublicationRow, 'state'>): boolean {
   return pendingStates.some((pending) => pending === state)
 }
 
-/** Returns whether a publication is pending or conflicted: somebody has to publish it, make it again or cancel it. */
+/** Tells if a publication is pending or conflicted. A conflicted publication is open until somebody makes it again or cancels it. */
 export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
   return openStates.some((open) => open === state)
 }
 
-/** @param problem a predicate such as `can’t be cancelled`. @returns an error with the publication's state, and the command to use. */
+/**
+ * Makes an error about an action that the state of a publication does not allow. Names the command that takes the publication back or
+ * stops it, if one can.
+ * @param problem the end of a sentence about the publication, such as `can’t be cancelled`.
+ */
 export function makeStateError(
   { target }: Store,
   { id, state, decidedBy }: PublicationRow,
@@ -258,16 +263,14 @@ export function makeStateError(
 ): UserError {
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  const ways =
-    state === 'published'
-      ? [`To take it back: ${command('undo')}`]
-      : isPending({ state })
-        ? [`To stop it: ${command('cancel')}`]
-        : []
-  return new UserError([`Publication ${id} ${problem}: it is ${state}${by}.`, ...ways])
+  return new UserError([
+    `Publication ${id} ${problem}: it is ${state}${by}.`,
+    ...(state === 'published' ? [`To take it back: ${command('undo')}`] : []),
+    ...(isPending({ state }) ? [`To stop it: ${command('cancel')}`] : []),
+  ])
 }
 
-/** Publishes nothing under a new revision of the catalog, which invalidates every cached plan list. */
+/** Publishes a change without plans, which needs no approval. The new revision of the catalog invalidates every cached plan list. */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<PublicationRow> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const withoutApproval = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }
