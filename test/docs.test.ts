@@ -28,8 +28,8 @@ describe.each(documents)('%s', (document) => {
 test('ONCALL.md shows lines that watch prints', () => {
   const tokens = { route: '/api/v3/partners/auth', requests: '312', failures: '0' }
   const findings = [
-    ['availability', alerts.availability.judge([{ ...tokens, recent_requests: '9', recent_failures: '0' }])],
-    ['stale-lists', alerts['stale-lists'].judge([{ tier: 'kv', lists: '9', oldest_seconds: '431' }])],
+    ['availability', alerts.availability.evaluate([{ ...tokens, recent_requests: '9', recent_failures: '0' }])],
+    ['stale-lists', alerts['stale-lists'].evaluate([{ tier: 'kv', lists: '9', oldest_seconds: '431' }])],
   ] as const
   const lines = findings.flatMap(([name, found]) =>
     [found].flat().map(({ level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`),

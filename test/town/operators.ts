@@ -9,7 +9,7 @@ import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
 import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
 import { checkDroppable, dropKey, rotateKeys, recordIfMissing } from '../../src/ops/core/keys/key-ring.ts'
-import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
+import { isKeyInUse, recordReplacedKey, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
 import { changePartner, replaceSecrets, type PartnerRequest } from '../../src/ops/core/partners/account-changes.ts'
 import { createPartner } from '../../src/ops/core/partners/partner-accounts.ts'
 import { prepareRedo, prepareUndo } from '../../src/ops/core/publications/publication-undo.ts'
@@ -189,7 +189,11 @@ export function createOperators(world: World) {
     return run(actor, { ...wanted, shortName }, async (store, attribution, warn) => {
       const by = { attribution, warn }
       if (!secretKinds.has(kind)) await changePartner(store, shortName, wanted as PartnerRequest, by)
-      else partners.onSecret((await replaceSecrets(store, shortName, wanted as SecretReplacement, by)).made, commandId)
+      else
+        partners.onSecret(
+          (await replaceSecrets(store, shortName, wanted as SecretReplacement, by)).credentials,
+          commandId,
+        )
     })
   }
 
@@ -305,7 +309,7 @@ export function createOperators(world: World) {
         await checkDroppable(secrets, store, kid)
         return dropKey(secrets, store, by, kid)
       }
-      if (!(await isInUse(secrets, store, kid))) return recordIfMissing(store, by, 'keys-drop', kid)
+      if (!(await isKeyInUse(secrets, store, kid))) return recordIfMissing(store, by, 'keys-drop', kid)
       return recordReplacedKey(store, by, { kid, next: await replaceLeakedKey(secrets, store, kid) })
     })
   }

@@ -23,8 +23,8 @@ export function createChanges(store: Store, by: Operator) {
     return findPartner(store, 'acme')
   }
   const replace = async (replacement: SecretReplacement, on = store) => {
-    const { made, tokensValidFrom } = await replaceSecrets(on, 'acme', replacement, by)
-    return { ...made, tokensValidFrom }
+    const { credentials, tokensValidFrom } = await replaceSecrets(on, 'acme', replacement, by)
+    return { ...credentials, tokensValidFrom }
   }
   return {
     create: (overrides: Partial<NewPartner> = {}, on = store) =>

@@ -10,7 +10,7 @@ import {
   recordIfMissing,
   rotateKeys,
 } from '../../core/keys/key-ring.ts'
-import { isInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
+import { isKeyInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
 import { describePlace, type Target } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
@@ -78,7 +78,7 @@ export const keys = {
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
-  if (await isInUse(secrets, store, kid)) {
+  if (await isKeyInUse(secrets, store, kid)) {
     await run.confirm(`The key ${kid} will be deleted. ${refusal} A new key will sign at once.`)
     const next = await replaceLeakedKey(secrets, store, kid)
     // Printed before the record is written: a database that hangs takes minutes.

@@ -4,7 +4,7 @@ import { changePartner, replaceSecrets, type PartnerRequest } from '../../core/p
 import {
   createPartner,
   describeMove,
-  findEmptyList,
+  describeEmptyList,
   findPartner,
   isRotationDue,
   listPartners,
@@ -39,7 +39,7 @@ const args = { shortName: {} } as const
 const json = 'the partner as an object'
 /** Shared by verbs that change a partner and print it. */
 const change = { args, changes: 'at-once', json } as const
-const credentials = 'an object with clientId, clientSecret, shortName and country'
+const credentialsJson = 'an object with clientId, clientSecret, shortName and country'
 const maxGraceDays = 30
 
 /** Parses `--grace`. @throws UserError unless it is a time from 0 to 30 days. */
@@ -69,12 +69,12 @@ export const partner = {
       },
     },
     changes: 'at-once',
-    json: credentials,
+    json: credentialsJson,
     listHiddenTexts: ({ contact = '' }) => [contact],
     async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
       const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
       // Read first: after a secret was made, nothing may fail before it is printed.
-      const warning = await findEmptyList(store, { shortName, country })
+      const warning = await describeEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
       if (warning !== undefined) run.warn(warning)
       run.print(describeSecret(made, formatWelcome(made, origin), run.target))
@@ -137,7 +137,7 @@ export const partner = {
     },
     changes: 'at-once',
     asks: true,
-    json: credentials,
+    json: credentialsJson,
     async run({ shortName, grace, replaceNewest }, run) {
       const graceEnd =
         grace.seconds === 0 ? 'Earlier secrets stop working now.' : `The old secret works for another ${grace.text}.`
@@ -147,11 +147,11 @@ export const partner = {
       const kind = replaceNewest ? 'replace-newest' : 'replace-all'
       const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
-      const { before, made } = replaced
+      const { before, credentials } = replaced
       if (before.suspendedAt !== null)
         run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
-      const letter = formatRotationLetter(made, { ...replaced, isLost: replaceNewest })
-      run.print(describeSecret(made, letter, run.target, replaced.earlierExpiresAt))
+      const letter = formatRotationLetter(credentials, { ...replaced, isLost: replaceNewest })
+      run.print(describeSecret(credentials, letter, run.target, replaced.earlierExpiresAt))
     },
   }),
 
@@ -162,7 +162,7 @@ export const partner = {
     flags: { tokensOnly: { help: 'only a token leaked: end every token, and keep the secrets' } },
     changes: 'at-once',
     asks: true,
-    json: credentials,
+    json: credentialsJson,
     async run({ shortName, tokensOnly }, run) {
       const effect = tokensOnly
         ? `All tokens of ${shortName} end now; its secrets still work.`
@@ -173,9 +173,9 @@ export const partner = {
         return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { before, made } = replaced
+      const { before, credentials } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(describeSecret(made, formatLockdownLetter(made, replaced), run.target))
+      run.print(describeSecret(credentials, formatLockdownLetter(credentials, replaced), run.target))
       return undefined
     },
   }),
@@ -203,7 +203,7 @@ export const partner = {
         await run.confirm(`${shortName} will list the plans of ${country}.`)
       }
       const { output } = await changeAndReport(run, shortName, { kind: 'set', seenId: seen.id, ...fields })
-      const warning = country === undefined ? undefined : await findEmptyList(run.store, { shortName, country })
+      const warning = country === undefined ? undefined : await describeEmptyList(run.store, { shortName, country })
       if (warning !== undefined) run.warn(warning)
       return output
     },

@@ -1,6 +1,6 @@
 // npm run deploy
 import { parseVariables } from '../../../api/config.ts'
-import { examineDeploy } from '../../core/service/doctor.ts'
+import { checkBeforeDeploy } from '../../core/service/doctor.ts'
 import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../store/checkout.ts'
 import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../store/deployment.ts'
@@ -43,9 +43,9 @@ npm run check fails.`,
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     progress?.show('Step 1 of 4: reading the environment')
-    const doubts = await findDoubts(target, allowDirty, run)
-    if (doubts.length > 0) {
-      await run.confirm(`${doubts.join(' ')} Its code will replace the code that is live.`, target)
+    const warnings = await findWarnings(target, allowDirty, run)
+    if (warnings.length > 0) {
+      await run.confirm(`${warnings.join(' ')} Its code will replace the code that is live.`, target)
     }
     // The site names this address, and the smoke test calls it.
     const origin = url ?? (await findOrigin(target))
@@ -67,14 +67,18 @@ npm run check fails.`,
 })
 
 /** @returns sentences that an operator has to confirm before the deploy. @throws UserError that names each obstacle. */
-async function findDoubts(target: Target, isDirtyAllowed: boolean, { withStore, openSecrets }: Run): Promise<string[]> {
+async function findWarnings(
+  target: Target,
+  isDirtyAllowed: boolean,
+  { withStore, openSecrets }: Run,
+): Promise<string[]> {
   const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
-  const { obstacles, doubts } = await withStore(target, (store) => examineDeploy(store, environment))
+  const { obstacles, warnings } = await withStore(target, (store) => checkBeforeDeploy(store, environment))
   const isClean = isDirtyAllowed || (await isCleanCheckout())
   const uncommitted = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
   const all = isClean ? obstacles : [...obstacles, uncommitted]
   if (all.length > 0) throw new UserError(all)
-  return doubts
+  return warnings
 }
 
 function describeRollback(env: string, before: string | undefined): string {

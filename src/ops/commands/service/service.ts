@@ -1,9 +1,9 @@
 // ops doctor, watch, copy, compare, invalidate
-import { findLostRows, readCopy } from '../../core/service/database-copy.ts'
+import { findLostRows, generateCopy } from '../../core/service/database-copy.ts'
 import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import { invalidateLists } from '../../core/publications/publications.ts'
-import { examine, checkPlans } from '../../core/service/doctor.ts'
-import { countProblems, toProblem, type HealthCheck } from '../../core/service/health-check.ts'
+import { runDoctorChecks, checkPlans } from '../../core/service/doctor.ts'
+import { summarizeProblems, toProblem, type NamedResult } from '../../core/service/health-check.ts'
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
@@ -57,7 +57,11 @@ export const watch = verb({
       const rows = await query((dataset) => (sql = writeQuery(dataset)))
       return { data: rows, note: sql }
     }
-    const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }
+    const tools = {
+      query,
+      runDoctorChecks: () => examineTarget(run, false),
+      findOrigin: async () => url ?? findOrigin(target),
+    }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
     return output.findings === undefined
       ? output
@@ -72,7 +76,7 @@ export const copy = verb({
   flags: { force: forceFlag },
   async run({ file, force }, { store, warn }) {
     await checkFileIsNew(file, force)
-    await writeOutput(file, readCopy(store), ownerOnly)
+    await writeOutput(file, generateCopy(store), ownerOnly)
     warn(`Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.`)
   },
 })
@@ -111,16 +115,16 @@ export const invalidate = verb({
 async function examineTarget(
   { target, clock, withStore, openSecrets }: Run,
   isThorough: boolean,
-): Promise<HealthCheck[]> {
+): Promise<NamedResult[]> {
   const [migrations, secrets] = [await listMigrationFiles(), await openSecrets(target)]
   const environment = { migrations, secrets, ...(target.remote && { isReplicated: () => isReplicated(target) }) }
-  return withStore(target, (store) => examine(store, environment, clock, isThorough))
+  return withStore(target, (store) => runDoctorChecks(store, environment, clock, isThorough))
 }
 
 /** Checks when the schedule last ran. If that can't be read, it is only a warning: not every API token may read usage. */
-async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
-  const { writeQuery, judge } = alerts.schedule
-  const result = openUsage(target).then(async (query) => judge(await query(writeQuery)))
+async function checkSchedule({ openUsage, target }: Run): Promise<NamedResult> {
+  const { writeQuery, evaluate } = alerts.schedule
+  const result = openUsage(target).then(async (query) => evaluate(await query(writeQuery)))
   return {
     name: 'schedule',
     ...(await result.catch((error: unknown) => ({ ...toProblem(error), level: 'warning' as const }))),
@@ -128,7 +132,7 @@ async function checkSchedule({ openUsage, target }: Run): Promise<HealthCheck> {
 }
 
 /** @returns checks as they are printed: for people, plans with the same finding share a line. */
-function formatChecks(checks: HealthCheck[]): Output {
+function formatChecks(checks: NamedResult[]): Output {
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
     rule && subject ? [{ ...check, rule, subject }] : [],
   )
@@ -139,5 +143,5 @@ function formatChecks(checks: HealthCheck[]): Output {
     }),
   ]
   const text = lines.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`).join('')
-  return { data: checks, text, findings: countProblems(checks) }
+  return { data: checks, text, findings: summarizeProblems(checks) }
 }

@@ -13,7 +13,7 @@ import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
  * Returns whether a version of the Worker that answers requests has a key.
  * @throws UserError when no key has the ID, or Cloudflare would refuse the change.
  */
-export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
+export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
   if (parseKeyName(formatKeyName(kid)) === undefined) throw makeUnknownKeyError(kid, target)
   if (!(await secrets.list()).live.includes(formatKeyName(kid))) return false
   await secrets.checkEditable()

@@ -37,7 +37,7 @@ export type PartnerRequest =
 /** A new secret, which is stored nowhere else, and what became of earlier secrets and tokens. */
 export interface ReplacedSecrets {
   before: Partner
-  made: Credentials
+  credentials: Credentials
   /** The earlier secret works until then, in Unix seconds. Null when no earlier secret works. */
   earlierExpiresAt: number | null
   /** Tokens that were issued before are refused. Unix seconds; null when all tokens are accepted. */
@@ -102,7 +102,7 @@ export async function replaceSecrets(
   const kept = kind === 'replace-newest' ? (before.secrets[0]?.expiresAt ?? null) : null
   return {
     before,
-    made: credentials,
+    credentials,
     earlierExpiresAt: kind === 'rotate' ? changedAt + replacement.graceSeconds : kept,
     tokensValidFrom,
   }

@@ -137,7 +137,7 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
 }
 
 /** @returns a warning when a partner of this country would see no plan. */
-export async function findEmptyList(
+export async function describeEmptyList(
   { db }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
 ): Promise<string | undefined> {

@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts'
  * Writes the SQL of a copy, piece by piece.
  * @throws UserError when somebody changed the database meanwhile: the copy would not be of one moment.
  */
-export async function* readCopy(store: Store): AsyncGenerator<string> {
+export async function* generateCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
   yield* writeStatements(store)
   if ((await selectFingerprint(store.db)) !== fingerprint) {
@@ -107,7 +107,7 @@ export interface LostRow {
 
 /**
  * Finds rows of an earlier copy that the database lost, in whole or in part. Rows that were added since don't matter.
- * @param copy the path of a file that `readCopy` wrote.
+ * @param copy the path of a file that `generateCopy` wrote.
  * @returns the rows that the database lost, and the number of rows of each table that were compared.
  */
 export async function findLostRows(store: Store, copy: string) {

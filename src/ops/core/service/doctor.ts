@@ -10,7 +10,7 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
+import { ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { checkCatalog } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
@@ -36,12 +36,12 @@ export interface Environment {
  * Runs all checks. When one can't reach what it checks, that is a problem, too.
  * @param isThorough whether to check the plans and the hashes of all their versions, too. The hashes need the whole record.
  */
-export async function examine(
+export async function runDoctorChecks(
   store: Store,
   { migrations, secrets, isReplicated }: Environment,
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
-): Promise<HealthCheck[]> {
+): Promise<NamedResult[]> {
   const { target } = store
   const schema = await checkSchema(migrations, store)
   // Without the database, or on an outdated schema, the other checks of the database would fail, and say less.
@@ -63,7 +63,7 @@ export async function examine(
   return [...schema, ...(await runChecks(checks))]
 }
 
-export function checkPlans(store: Store): Promise<HealthCheck[]> {
+export function checkPlans(store: Store): Promise<NamedResult[]> {
   return runChecks({ plans: () => findMistakes(store) })
 }
 
@@ -75,12 +75,12 @@ async function findMistakes(store: Store): Promise<CheckResult[]> {
 
 /**
  * Checks migrations and signing keys before a deploy. A deploy keeps the secrets of the latest version.
- * @returns sentences: obstacles, for which a deploy is refused, and doubts, for which it asks first.
+ * @returns sentences: obstacles, for which a deploy is refused, and warnings, for which it asks first.
  */
-export async function examineDeploy(
+export async function checkBeforeDeploy(
   { db, target }: Store,
   { migrations, secrets }: Environment,
-): Promise<{ obstacles: string[]; doubts: string[] }> {
+): Promise<{ obstacles: string[]; warnings: string[] }> {
   const findings = [
     checkMigrations(migrations, await readApplied(db), target),
     ...checkSigning(
@@ -91,13 +91,13 @@ export async function examineDeploy(
   ]
   const listMessages = (wanted: CheckResult['level']) =>
     findings.filter(({ level }) => level === wanted).map(({ message }) => message)
-  return { obstacles: listMessages('problem'), doubts: listMessages('warning') }
+  return { obstacles: listMessages('problem'), warnings: listMessages('warning') }
 }
 
 /**
  * Checks the migrations, which is the first call to the database. If it fails, says what partners get if D1 also fails for the Worker.
  */
-async function checkSchema(known: readonly string[], { db, target }: Store): Promise<HealthCheck[]> {
+async function checkSchema(known: readonly string[], { db, target }: Store): Promise<NamedResult[]> {
   const name = 'migrations'
   try {
     return [{ name, ...checkMigrations(known, await readApplied(db), target) }]

@@ -3,7 +3,7 @@ import { ConfigError } from '../../../api/config.ts'
 import { findCloudflareError } from '../../store/failure.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-export interface HealthCheck {
+export interface NamedResult {
   name: string
   /** `problem`: somebody must act. `warning`: somebody should look at it. */
   level: 'ok' | 'warning' | 'problem'
@@ -13,7 +13,7 @@ export interface HealthCheck {
   subject?: string
 }
 
-export type CheckResult = Omit<HealthCheck, 'name'>
+export type CheckResult = Omit<NamedResult, 'name'>
 
 export const ok = (message: string): CheckResult => ({ level: 'ok', message })
 export const warning = (message: string): CheckResult => ({ level: 'warning', message })
@@ -26,14 +26,14 @@ type Check = () => Promise<CheckResult | CheckResult[]>
  * results of several checks become one.
  * @param checks the checks by their names.
  */
-export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<HealthCheck[]> {
+export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<NamedResult[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
       const results = [await check().catch(toProblem)].flat()
       return results.map((result) => ({ name, result }))
     }),
   )
-  const merged = new Map<string, HealthCheck>()
+  const merged = new Map<string, NamedResult>()
   for (const { name, result } of found.flat()) {
     const key = JSON.stringify(result)
     const same = merged.get(key)
@@ -54,7 +54,7 @@ export function toProblem(error: unknown): CheckResult {
 }
 
 /** @returns such as `2 problems need a fix.`; undefined without a problem. */
-export function countProblems(checks: readonly HealthCheck[]): string | undefined {
+export function summarizeProblems(checks: readonly NamedResult[]): string | undefined {
   const count = checks.filter(({ level }) => level === 'problem').length
   if (count === 0) return undefined
   return count === 1 ? '1 problem needs a fix.' : `${count} problems need a fix.`

@@ -20,7 +20,7 @@ export interface Alert {
    * @param smokePartner the short name of the partner of the smoke test, which is no customer.
    * @throws UserError when a row lacks a count.
    */
-  judge: (rows: readonly Row[], smokePartner: string) => CheckResult | CheckResult[]
+  evaluate: (rows: readonly Row[], smokePartner: string) => CheckResult | CheckResult[]
 }
 
 const promised = `(${Object.keys(answersByRoute)
@@ -59,16 +59,16 @@ export const alerts = {
     rule: `Over ${maxFailedPercent} % of the requests for tokens, or for lists, fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
     writeQuery: (dataset) =>
       `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
-    judge: (rows) =>
+    evaluate: (rows) =>
       rows.length === 0
         ? ok(`No request for a token or a list in ${longMinutes / 60} h.`)
-        : rows.map(judgeAvailability),
+        : rows.map(evaluateAvailability),
   },
   'stale-lists': {
     rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Partners are promised ${freshnessSeconds} s.`,
     writeQuery: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${since(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
-    judge: (rows) =>
+    evaluate: (rows) =>
       rows.length === 0
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
@@ -81,7 +81,7 @@ export const alerts = {
     rule: `In an hour, over ${maxShareFromD1.percent} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxShareFromD1.lists} such lists are too few to judge.`,
     writeQuery: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1-miss') GROUP BY tier`,
-    judge: (rows) => {
+    evaluate: (rows) => {
       const lists = sumCounts(rows, 'lists')
       const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1-miss')
       const fromD1 = sumCounts(rowsOfD1, 'lists')
@@ -94,7 +94,7 @@ export const alerts = {
     rule: `In ${quietMinutes / 60} hours, there is no request at all. No partner's request in a day is a warning.`,
     writeQuery: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner`,
-    judge: (rows, smokePartner) => {
+    evaluate: (rows, smokePartner) => {
       const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
       const partners = rows.filter((row) => !['', smokePartner].includes(String(row['partner']))).length
@@ -106,7 +106,7 @@ export const alerts = {
     rule: `The last run of the schedule is over ${maxSilentMinutes} minutes old. If it never ran, or its last run failed, that is a warning.`,
     writeQuery: (dataset) =>
       `SELECT blob2 AS result, MAX(timestamp) AS last_run, toUnixTimestamp(NOW()) - toUnixTimestamp(MAX(timestamp)) AS seconds_ago FROM ${dataset} WHERE blob1 = '${scheduleName}' GROUP BY result`,
-    judge: (rows) => {
+    evaluate: (rows) => {
       const runs = rows.map((row) => ({ row, secondsAgo: readNumber(row, 'seconds_ago') }))
       const [last] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
       if (last === undefined)
@@ -135,7 +135,7 @@ export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
   ...Object.entries(overviews),
 ])
 
-function judgeAvailability(row: Row): CheckResult {
+function evaluateAvailability(row: Row): CheckResult {
   const [requests, failures] = [readNumber(row, 'requests'), readNumber(row, 'failures')]
   const [recentRequests, recentFailures] = [readNumber(row, 'recent_requests'), readNumber(row, 'recent_failures')]
   const found = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`

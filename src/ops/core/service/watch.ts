@@ -2,7 +2,7 @@
 // a smoke test.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { toProblem, ok, problem, runChecks, warning, type CheckResult, type HealthCheck } from './health-check.ts'
+import { toProblem, ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
 import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'
 
@@ -10,7 +10,7 @@ interface WatchTools {
   /** Asks for the requests that were counted. */
   query: QueryUsage
   /** Runs the checks of `doctor`. */
-  examine: () => Promise<HealthCheck[]>
+  runDoctorChecks: () => Promise<NamedResult[]>
   /** Finds the address of the service. */
   findOrigin: () => Promise<string>
   /** Environment variables with the credentials of the smoke test's partner. */
@@ -22,17 +22,23 @@ interface WatchTools {
 const pauseMs = 5000
 
 /** Runs all checks. When one can't ask, that is a problem, too: otherwise, silence would look healthy. */
-export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
+export async function watch({
+  query,
+  runDoctorChecks,
+  findOrigin,
+  variables,
+  clock,
+}: WatchTools): Promise<NamedResult[]> {
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(
-    ([name, { writeQuery, judge }]): [string, () => Promise<CheckResult | CheckResult[]>] => [
+    ([name, { writeQuery, evaluate }]): [string, () => Promise<CheckResult | CheckResult[]>] => [
       name,
-      async () => judge(await query(writeQuery), smokePartner),
+      async () => evaluate(await query(writeQuery), smokePartner),
     ],
   )
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),
-    examine().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
+    runDoctorChecks().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
     runChecks({
       smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }, clock),
     }),

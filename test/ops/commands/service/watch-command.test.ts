@@ -140,8 +140,8 @@ test('doctor only warns when it may not read when the schedule ran', async () =>
   expect(stdout).toMatch(/^warning {2}schedule: Cloudflare refuses the token \(403\): /m)
 })
 
-test.each(Object.entries<Alert>(alerts))('a row without a count is no answer to %s', (_, { judge }) => {
-  expect(() => judge([{ tier: 'd1', route: list, partner: 'acme' }], 'smoke')).toThrow('lacks the number')
+test.each(Object.entries<Alert>(alerts))('a row without a count is no answer to %s', (_, { evaluate }) => {
+  expect(() => evaluate([{ tier: 'd1', route: list, partner: 'acme' }], 'smoke')).toThrow('lacks the number')
 })
 
 test('watch says in one line what a wrong token can’t read, and has no data locally', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { checkDroppable, dropKey, listKeys, rotateKeys } from '../../../../src/ops/core/keys/key-ring.ts'
-import { isInUse, replaceLeakedKey } from '../../../../src/ops/core/keys/leaked-key.ts'
+import { isKeyInUse, replaceLeakedKey } from '../../../../src/ops/core/keys/leaked-key.ts'
 import { selectKeyEntries } from '../../../../src/db/partner-queries.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
@@ -139,13 +139,13 @@ describe('a drop', () => {
     await expectRefusal(check([first], 'x'), `There is no key "x".\nSee: npm run -s ops -- keys list ${flags}`)
     const secrets = { ...createMemorySecrets(secret(first)), checkEditable: () => Promise.reject(new UserError('No.')) }
     await expectRefusal(checkDroppable(secrets, deployed, first), 'No.')
-    await expect(isInUse(secrets, deployed, first)).rejects.toThrow('No.')
+    await expect(isKeyInUse(secrets, deployed, first)).rejects.toThrow('No.')
   })
 
   test('of a leaked key lets a new key sign at once, in the same call', async () => {
     const secrets = createMemorySecrets(secret(first))
     const put = vi.spyOn(secrets, 'put')
-    expect(await isInUse(secrets, deployed, first)).toBe(true)
+    expect(await isKeyInUse(secrets, deployed, first)).toBe(true)
     const next = await replaceLeakedKey(secrets, deployed, first)
     expect(put).toHaveBeenCalledTimes(1)
     expect([...secrets.values.keys()]).toEqual([secret(next)])

@@ -137,8 +137,8 @@ describe('a lockdown', () => {
     await vi.waitFor(() => expect(events).toEqual(['acme has a new secret. Updating the cache …']))
     expect(await Promise.race([replaced, Promise.resolve('no secret')])).toBe('no secret')
     resolve()
-    const { made, tokensValidFrom } = await replaced
-    expect(made.clientSecret).toMatch(secretPattern)
+    const { credentials, tokensValidFrom } = await replaced
+    expect(credentials.clientSecret).toMatch(secretPattern)
     expect(tokensValidFrom).toEqual(expect.any(Number))
   })
 })
@@ -363,8 +363,8 @@ describe('the cached copy of a partner', () => {
       isMarked = true
     }
     const on: Store = { ...store, db: openOperatorDatabase(failing), putKeys }
-    const { made } = await replaceSecrets(on, 'acme', { kind: 'lockdown' }, listening)
-    expect(made.clientSecret).toMatch(secretPattern)
+    const { credentials } = await replaceSecrets(on, 'acme', { kind: 'lockdown' }, listening)
+    expect(credentials.clientSecret).toMatch(secretPattern)
     expect(await readEntry(clientId)).toMatchObject({ endedAtMs: expect.any(Number) })
     expect(warnings.slice(1)).toEqual([
       expect.stringMatching(/^The change was made, and marked in the cache\. .*: npm run -s ops -- partner show acme$/),

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { recordKeyChange } from '../../../../src/db/partner-changes.ts'
 import { endAsConflicted } from '../../../../src/db/publish.ts'
-import { examine, examineDeploy } from '../../../../src/ops/core/service/doctor.ts'
+import { runDoctorChecks, checkBeforeDeploy } from '../../../../src/ops/core/service/doctor.ts'
 import { dropKey } from '../../../../src/ops/core/keys/key-ring.ts'
 import { cancelPublication } from '../../../../src/ops/core/publications/publications.ts'
 import { CloudflareError } from '../../../../src/ops/store/failure.ts'
@@ -66,7 +66,7 @@ async function check({
   await prepare()
   const list = typeof secrets === 'function' ? secrets : async () => secrets
   const environment = { migrations: known, secrets: { list }, ...(replication && { isReplicated: replication }) }
-  const checks = await examine(on, environment, { nowMs: Date.now }, true)
+  const checks = await runDoctorChecks(on, environment, { nowMs: Date.now }, true)
   return checks.map(({ level, name, message }) => `${level} ${name}: ${message}`)
 }
 
@@ -88,11 +88,11 @@ test('a healthy deployed environment is one line each', async () => {
 
 test('a deploy is refused for a migration or a key; a key of the latest version is enough', async () => {
   const find = (known: string[], secrets: SecretNames) =>
-    examineDeploy(deployed, { migrations: known, secrets: { list: async () => secrets } })
-  expect(await find(migrations, makeSecrets([], [kid]))).toEqual({ obstacles: [], doubts: [] })
+    checkBeforeDeploy(deployed, { migrations: known, secrets: { list: async () => secrets } })
+  expect(await find(migrations, makeSecrets([], [kid]))).toEqual({ obstacles: [], warnings: [] })
   expect(await find([...migrations, '0099_new.sql'], makeSecrets([kid, later], [later]))).toEqual({
     obstacles: [expect.stringMatching(/^0099_new\.sql not applied\. Run: /), `${noKey} ${rotate}`],
-    doubts: [],
+    warnings: [],
   })
 })
 
