@@ -56,7 +56,7 @@ const scheduleAdvice = `See "The schedule doesn't run" in src/worker/ONCALL.md.`
 
 export const alerts = {
   availability: {
-    rule: `Over ${maxFailedPercent} % of the requests for tokens, or for lists, fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
+    rule: `Over ${maxFailedPercent} % of the requests for tokens, or for lists, fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are a warning.`,
     writeQuery: (dataset) =>
       `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
     evaluate: (rows) =>
@@ -91,7 +91,7 @@ export const alerts = {
     },
   },
   traffic: {
-    rule: `In ${quietMinutes / 60} hours, there is no request at all. No partner's request in a day is a warning.`,
+    rule: `In ${quietMinutes / 60} hours, there is no request at all. If no partner sent one in a day, that is a warning.`,
     writeQuery: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner`,
     evaluate: (rows, smokePartner) => {
