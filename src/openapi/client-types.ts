@@ -1,19 +1,22 @@
 // The TypeScript types in the client that partners copy: the filters of a list and the fields of a plan.
 import { planFilters } from '../catalog/plan-filters.ts'
-import type { FieldSchema } from './plan-json-schema.ts'
+import { readReferencedName, type FieldSchema } from './plan-json-schema.ts'
 
-/** @param planFields the fields of a plan, by name. @param schemas the schemas of the plan's objects, by name. */
+/**
+ * Returns TypeScript source: the types `PlanFilter` and `Plan`, and `filterNames`.
+ * @param planFields the fields of a plan, by name
+ * @param schemas the schemas that the fields refer to, by name
+ */
 export function formatTypeScriptTypes(
   planFields: Record<string, FieldSchema>,
   schemas: Record<string, FieldSchema>,
 ): string {
-  const formatType = (field: FieldSchema) => formatFieldType(field, schemas)
   const filters = Object.entries(planFilters).map(
-    ([name, { description, schema }]) => `  /** ${description} */\n  ${name}?: ${formatType(schema)}`,
+    ([name, { description, schema }]) => `  /** ${description} */\n  ${name}?: ${formatType(schema, schemas)}`,
   )
   const names = Object.keys(planFilters).map((name) => `'${name}'`)
   const fields = Object.entries(planFields).map(
-    ([name, field]) => `  /** ${field.description} */\n  ${name}: ${formatType(field)}`,
+    ([name, field]) => `  /** ${field.description} */\n  ${name}: ${formatType(field, schemas)}`,
   )
   return `/** Filters combine with AND. */
 export interface PlanFilter {
@@ -28,18 +31,18 @@ ${fields.join('\n')}
 `
 }
 
-/** Returns the TypeScript type of a field, such as `string | null`. @param schemas the schemas of the plan's objects, by name */
-function formatFieldType(
-  { $ref, type, anyOf, properties, additionalProperties }: FieldSchema,
-  schemas: Record<string, FieldSchema>,
-): string {
-  const formatType = (field: FieldSchema) => formatFieldType(field, schemas)
-  const target = schemas[$ref?.split('/').at(-1) ?? '']
-  if (target) return formatType(target)
-  if (anyOf) return anyOf.map(formatType).join(' | ')
-  if (additionalProperties) return `Record<string, ${formatType(additionalProperties)}>`
+/**
+ * Returns the TypeScript type of a field, such as `string | null`. An object is written out: `{ id: number; name: string }`.
+ * @param schemas the schemas that the field refers to, by name
+ */
+function formatType(field: FieldSchema, schemas: Record<string, FieldSchema>): string {
+  const { $ref, type, anyOf, properties, additionalProperties } = field
+  const referenced = $ref !== undefined && schemas[readReferencedName($ref)]
+  if (referenced) return formatType(referenced, schemas)
+  if (anyOf) return anyOf.map((variant) => formatType(variant, schemas)).join(' | ')
+  if (additionalProperties) return `Record<string, ${formatType(additionalProperties, schemas)}>`
   if (properties) {
-    const members = Object.entries(properties).map(([name, member]) => `${name}: ${formatType(member)}`)
+    const members = Object.entries(properties).map(([name, member]) => `${name}: ${formatType(member, schemas)}`)
     return `{ ${members.join('; ')} }`
   }
   if (type === 'integer') return 'number'

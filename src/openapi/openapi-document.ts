@@ -5,12 +5,16 @@ import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import { describePlan } from './plan-json-schema.ts'
 
-/** @param origin the origin of the service, or an empty text. Some tools don't resolve `/` against the address of the document. */
-export function formatOpenapi(origin: string): string {
-  return `${JSON.stringify(buildOpenapi(describePlan(), origin), null, 2)}\n`
+/**
+ * Returns openapi.json.
+ * @param origin the origin of the service. Without an origin, the addresses are relative, and some tools can't resolve them.
+ */
+export function formatOpenapi(origin = ''): string {
+  return `${JSON.stringify(buildOpenapi(origin), null, 2)}\n`
 }
 
-function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, origin: string) {
+function buildOpenapi(origin: string) {
+  const { plan, objects } = describePlan()
   return {
     openapi: '3.1.1',
     info: {
@@ -79,7 +83,7 @@ function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, origin
           'Authorization',
         ),
         CacheStatus: describeHeader(
-          'The copy that answered, and for how many seconds it is known to be current: `ttl`. With `detail=storage-unavailable`, the database fails, and the list may be outdated (RFC 9211).',
+          'The cache that answered (RFC 9211). `ttl` is the number of seconds for which the list is known to be current. With `detail=storage-unavailable`, the database fails, and the list may be outdated.',
           {},
           'memory; hit; ttl=42',
         ),
@@ -155,15 +159,15 @@ function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, origin
         ErrorResponse: {
           type: 'object',
           description: 'The body of every response of the API whose status is not 2xx or 304.',
-          properties: describeError('invalid_token'),
+          properties: describeErrorFields('invalid_token'),
           required: ['message', 'error', 'requestId'],
         },
         TokenErrorResponse: {
           type: 'object',
           description:
-            'The same from the token endpoint, with the member that OAuth 2 libraries show (RFC 6749 section 5.2).',
+            'The body of every error response of the token endpoint. OAuth 2 libraries show `error_description` (RFC 6749 section 5.2).',
           properties: {
-            ...describeError('invalid_client'),
+            ...describeErrorFields('invalid_client'),
             error_description: {
               type: 'string',
               description: 'The text of message.',
@@ -177,7 +181,7 @@ function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, origin
   }
 }
 
-/** Describes a required header. @param rule what its schema says besides the type */
+/** Describes a header that its responses always have. @param rule what the value must match */
 function describeHeader(
   description: string,
   rule: { format?: string; const?: string; pattern?: string },
@@ -186,8 +190,8 @@ function describeHeader(
   return { description, required: true, schema: { type: 'string', ...rule }, example }
 }
 
-/** @param code comes first among the examples: a mock server sends the first of each property. */
-function describeError(code: ErrorCode) {
+/** Describes the fields of an error body. @param code the first example: a mock server sends the first example of each field. */
+function describeErrorFields(code: ErrorCode) {
   return {
     message: {
       type: 'string',

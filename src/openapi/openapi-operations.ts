@@ -27,14 +27,18 @@ export function describeTokenOperation() {
     responses: {
       200: {
         description: 'An access token.',
-        headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore'), Pragma: referToHeader('Pragma') },
+        headers: {
+          ...describeCommonHeaders(),
+          'Cache-Control': referToHeader('NoStore'),
+          Pragma: referToHeader('Pragma'),
+        },
         content: describeBody('AccessToken', {
           access_token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl',
           expires_in: defaultTokenLifetimeSeconds,
           token_type: 'Bearer',
         }),
       },
-      ...describeRefusals('TokenErrorResponse', 'The Authorization header is missing or cannot be read.', [
+      ...describeErrorResponses('TokenErrorResponse', 'The Authorization header is missing or cannot be read.', [
         'invalid_client',
         'rate_limited',
         'internal_error',
@@ -50,21 +54,24 @@ export function describePlansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. More than 300 lists per minute whose filters nobody sent since the catalog changed are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
-    // Importers such as Postman's use the first entry.
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. Of the lists whose filters nobody has sent since the catalog changed, 300 per minute are answered: further ones are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
+    // Tools such as Postman import only the first way to authorize. With OAuth 2, they get the token themselves.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
     responses: {
       200: {
         description: 'The plans.',
-        headers: listHeaders(),
+        headers: describeListHeaders(),
         content: describeBody('PlanList', {
           message: 'Plans fetched successfully',
           data: { total: 1, plans: [examplePlan] },
         }),
       },
-      304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
-      ...describeRefusals(
+      304: {
+        description: 'The list has not changed since the response with this ETag.',
+        headers: describeListHeaders(),
+      },
+      ...describeErrorResponses(
         'ErrorResponse',
         'A filter is repeated, its name is almost right, or its value cannot be read.',
         [
@@ -81,8 +88,8 @@ export function describePlansOperation() {
   }
 }
 
-/** The headers of every response. */
-function commonHeaders() {
+/** Describes the headers that every response has. */
+function describeCommonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),
     'X-Worker-Version': referToHeader('WorkerVersion'),
@@ -117,9 +124,9 @@ function describePlansParameters() {
   ]
 }
 
-function listHeaders() {
+function describeListHeaders() {
   return {
-    ...commonHeaders(),
+    ...describeCommonHeaders(),
     ETag: referToHeader('ETag'),
     'Cache-Control': referToHeader('CacheControl'),
     Vary: referToHeader('Vary'),
@@ -128,50 +135,44 @@ function listHeaders() {
 }
 
 /**
- * Returns one response for each status, by status; the codes that share a status are its examples. `default` is for codes that a later
- * version adds.
- * @param invalidRequest the message of the code `invalid_request`.
- * @param otherCodes each with its own message.
+ * Describes the error responses of an operation: one for each status, and `default` for any other status. The error codes that share
+ * a status are the examples of one response.
+ * @param schema the schema of the bodies
+ * @param invalidRequestMessage the message of the code `invalid_request`, with which every operation can respond
+ * @param otherCodes the other codes with which the operation can respond
  */
-function describeRefusals(
+function describeErrorResponses(
   schema: 'ErrorResponse' | 'TokenErrorResponse',
-  invalidRequest: string,
+  invalidRequestMessage: string,
   otherCodes: readonly ErrorCode[],
 ) {
   const isToken = schema === 'TokenErrorResponse'
-  const readMessage = (code: ErrorCode) => (code === 'invalid_request' ? invalidRequest : refusals[code].message)
-  const describe = (description: string, codes: readonly ErrorCode[], headers: object = {}) => {
-    const examples = Object.fromEntries(
-      codes.map((error) => {
-        const message = readMessage(error)
-        const body = { message, error, requestId: exampleRequestId }
-        return [error, { value: isToken ? { ...body, error_description: message } : body }]
-      }),
-    )
-    return {
-      description,
-      headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
-      content: {
-        'application/json': {
-          schema: { $ref: `#/components/schemas/${schema}` },
-          ...(codes.length > 0 && { examples }),
-        },
+  const getMessage = (code: ErrorCode) => (code === 'invalid_request' ? invalidRequestMessage : refusals[code].message)
+  const describeExample = (error: ErrorCode) => {
+    const message = getMessage(error)
+    const body = { message, error, requestId: exampleRequestId }
+    return { value: isToken ? { ...body, error_description: message } : body }
+  }
+  const describeResponse = (description: string, headers: object, codes: readonly ErrorCode[]) => ({
+    description,
+    headers: { ...describeCommonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
+    content: {
+      'application/json': {
+        schema: { $ref: `#/components/schemas/${schema}` },
+        ...(codes.length > 0 && { examples: Object.fromEntries(codes.map((code) => [code, describeExample(code)])) }),
       },
-    }
-  }
-  const responses = {
-    default: describe('Any other status. Handle an error code that you do not know by its status.', [], {
-      Allow: referToHeader('Allow'),
-    }),
-  }
+    },
+  })
+  const otherStatus = 'Any other status. Handle an error code that you do not know by its status.'
+  const responses = { default: describeResponse(otherStatus, { Allow: referToHeader('Allow') }, []) }
   const codesByStatus = Map.groupBy(['invalid_request', ...otherCodes] as const, (code) => refusals[code].status)
   for (const [status, codes] of codesByStatus) {
-    const description = codes.map((code) => `\`${code}\`: ${readMessage(code)}`).join(' ')
+    const description = codes.map((code) => `\`${code}\`: ${getMessage(code)}`).join(' ')
     const headers = {
       ...(status === 401 && { 'WWW-Authenticate': referToHeader(isToken ? 'BasicChallenge' : 'BearerChallenge') }),
       ...((status === 429 || status === 503) && { 'Retry-After': referToHeader('RetryAfter') }),
     }
-    Object.assign(responses, { [status]: describe(description, codes, headers) })
+    Object.assign(responses, { [status]: describeResponse(description, headers, codes) })
   }
   return responses
 }

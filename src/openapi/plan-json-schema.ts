@@ -18,8 +18,8 @@ export interface FieldSchema {
 }
 
 /**
- * Leaves out the rules that JSON Schema can't express. Allows additional properties, because version 3 of the API may
- * add fields. `objects` are the schemas of the fields that are objects, by name.
+ * Returns the JSON Schema of a plan, without the rules that JSON Schema can't express. Additional properties are allowed, because
+ * version 3 of the API may add fields. A field that is an object refers to its schema in `objects`, by name.
  */
 export function describePlan() {
   const {
@@ -34,23 +34,31 @@ export function describePlan() {
       delete jsonSchema.default
     },
   })
+  const fields: Record<string, FieldSchema> = {}
   const objects: Record<string, FieldSchema> = {}
-  const fields = Object.entries(properties).map(([name, field]): [string, FieldSchema] => {
-    // zod writes only this part of JSON Schema for these fields.
+  for (const [name, property] of Object.entries(properties)) {
+    // zod writes only the part of JSON Schema that FieldSchema has.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    const schema = field as FieldSchema
-    const variants = schema.anyOf ?? [schema]
+    const field = property as FieldSchema
+    const variants = field.anyOf ?? [field]
     const object = variants.find((variant) => variant.properties)
-    if (object === undefined) return [name, schema]
-    const objectName = objectNames[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`
-    const { description = '' } = schema
-    const reference = { $ref: `#/components/schemas/${objectName}` }
-    objects[objectName] = { ...object, description }
-    return [name, { description, anyOf: variants.map((variant) => (variant === object ? reference : variant)) }]
-  })
-  const described = { ...plan, description: 'An investment plan.', properties: Object.fromEntries(fields) }
-  return { plan: described, objects }
+    if (object === undefined) {
+      fields[name] = field
+      continue
+    }
+    const schemaName = schemaNames[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+    const { description = '' } = field
+    const reference = { $ref: `#/components/schemas/${schemaName}` }
+    objects[schemaName] = { ...object, description }
+    fields[name] = { description, anyOf: variants.map((variant) => (variant === object ? reference : variant)) }
+  }
+  return { plan: { ...plan, description: 'An investment plan.', properties: fields }, objects }
 }
 
-/** Names of schemas, and so of types in generated clients, that differ from the name of the field. */
-const objectNames: Record<string, string> = { category: 'PlanCategory', productRiskLevel: 'RiskLevel' }
+/** By field, the name of its schema, if it is not the name of the field with a capital. Generated clients name their types so. */
+const schemaNames: Record<string, string> = { category: 'PlanCategory', productRiskLevel: 'RiskLevel' }
+
+/** Returns the last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */
+export function readReferencedName($ref: string): string {
+  return $ref.split('/').at(-1) ?? ''
+}

@@ -7,10 +7,10 @@ import { formatOpenapi } from '../openapi/openapi-document.ts'
 import { writeClients } from './client-files.ts'
 import { buildSearchIndex } from './search-index.ts'
 import {
-  formatAuthorizationServer,
+  formatAuthorizationServerMetadata,
   formatFeed,
   formatLlmsTxt,
-  formatMarkdown,
+  formatPageMarkdown,
   formatSecurityTxt,
   formatSitemap,
 } from './machine-files.ts'
@@ -24,15 +24,16 @@ import { notFoundPage } from './not-found-page.ts'
 const source = import.meta.dirname
 const modules = join(source, '../../node_modules')
 
-/** Reads the variable that may hold the origin of the service. */
-export function readSiteOrigin(text = ''): string {
-  if (text === '' || readOrigin(text) === text) return text
-  throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${text}; http: only for this machine.`)
+/** Returns the value of SITE_ORIGIN, empty if the variable is not set. @throws Error if the value is not an origin */
+export function readSiteOrigin(value = ''): string {
+  if (value === '' || readOrigin(value) === value) return value
+  throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${value}; http: only for this machine.`)
 }
 
 /**
  * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
- * @param origin the origin of the service, if it is known. Without it, files for programs name no origin, and "Try it" has its form.
+ * @param origin the origin of the service, empty if it is not known: then links in files for programs are relative, and the files that
+ * need an origin, such as the sitemap, are missing
  */
 export async function buildSite(folder: string, origin = ''): Promise<void> {
   const draft = `${folder}.${process.pid}`
@@ -41,12 +42,12 @@ export async function buildSite(folder: string, origin = ''): Promise<void> {
     await writeSite(draft, origin)
     await replaceFiles(folder, draft)
   } finally {
-    // After a failure, other files may still be written, so the first attempt can find the folder not empty.
+    // After a failure, the writes of other files go on. A file that is written during `rm` makes it fail, so it retries.
     await rm(draft, { recursive: true, force: true, maxRetries: 10 })
   }
 }
 
-/** Replaces each file by one rename. Keeps the folder itself: a running server would not find a new folder. */
+/** Moves all files of `draft` into `folder`, and deletes other files. Keeps the folder itself: a running server would not find a new one. */
 async function replaceFiles(folder: string, draft: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const names = await readdir(draft, { recursive: true })
@@ -54,17 +55,21 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
     if ((await stat(join(draft, name))).isDirectory()) await mkdir(join(folder, name), { recursive: true })
     else await rename(join(draft, name), join(folder, name))
   }
-  const stale = (await readdir(folder, { recursive: true })).filter((name) => !names.includes(name))
-  for (const name of stale) await rm(join(folder, name), { recursive: true, force: true })
+  const staleNames = (await readdir(folder, { recursive: true })).filter((name) => !names.includes(name))
+  for (const name of staleNames) await rm(join(folder, name), { recursive: true, force: true })
 }
 
 async function writeSite(folder: string, origin: string): Promise<void> {
   const sections = listSections(origin)
   for (const name of ['.well-known', 'client']) await mkdir(join(folder, name))
   const { filename, integrity } = await writeClients(folder)
-  const values = { [exampleOrigin]: origin || exampleOrigin, PACKAGE_FILE: filename, PACKAGE_INTEGRITY: integrity }
+  const replacements = {
+    [exampleOrigin]: origin || exampleOrigin,
+    PACKAGE_FILE: filename,
+    PACKAGE_INTEGRITY: integrity,
+  }
   const writeText = async (file: string, text: string) => {
-    for (const [name, value] of Object.entries(values)) text = text.replaceAll(name, value)
+    for (const [placeholder, value] of Object.entries(replacements)) text = text.replaceAll(placeholder, value)
     await writeFile(join(folder, file), text)
   }
   const writePage = async (file: string, page: Page) =>
@@ -75,18 +80,18 @@ async function writeSite(folder: string, origin: string): Promise<void> {
       .map(async (page) => {
         const file = page.path === '/' ? 'index.html' : `${page.path}.html`
         await writePage(file, page)
-        await writeText(getMarkdownPath(page), formatMarkdown(page))
+        await writeText(getMarkdownPath(page), formatPageMarkdown(page))
       }),
     writePage('404.html', notFoundPage),
     ...['favicon.ico', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
     writeText('openapi.json', formatOpenapi(origin)),
-    writeText('notices.txt', await readNotices()),
+    writeText('notices.txt', await readLicenses()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(origin, sections)),
     writeText('robots.txt', `User-agent: *\nAllow: /\n${origin && `Sitemap: ${origin}/sitemap.xml\n`}`),
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
-    origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),
+    origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServerMetadata(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[...sampleFiles, ...syncFiles].map((file) => cp(join(source, file), join(folder, file))),
     cp(
@@ -112,8 +117,8 @@ async function writeSite(folder: string, origin: string): Promise<void> {
   ])
 }
 
-/** The licenses of third-party files that browsers load: hono/html and the search engine in the scripts, and the font. */
-async function readNotices(): Promise<string> {
+/** Returns the licenses of the code and the font that browsers load: hono/html and MiniSearch are parts of the scripts. */
+async function readLicenses(): Promise<string> {
   const licenses = await Promise.all(
     ['hono/LICENSE', 'minisearch/LICENSE.txt', '@fontsource-variable/figtree/LICENSE'].map(async (file) => {
       const text = await readFile(join(modules, file), 'utf8')

@@ -13,13 +13,14 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const run = promisify(execFile)
 
-/** The file of the package, and its checksum as npm computes it. */
+/** A package that `npm pack` made. */
 interface ClientPackage {
   filename: string
+  /** The checksum that npm checks. */
   integrity: string
 }
 
-/** @param folder has a folder `client`. */
+/** Writes the clients and the npm package. @param folder must have a subfolder `client` */
 export async function writeClients(folder: string): Promise<ClientPackage> {
   const { plan, objects } = describePlan()
   // Replaces the imports of types by the types, because partners get a single file.
@@ -36,18 +37,23 @@ export async function writeClients(folder: string): Promise<ClientPackage> {
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 
-/** Makes CommonJS: `require` and `import` load it in every version of Node, and TypeScript finds its types without settings. */
-async function packClient(client: string, folder: string): Promise<ClientPackage> {
+/**
+ * Compiles the TypeScript client, and packs it for npm. The package is CommonJS: `require` and `import` load it in every version of
+ * Node, and TypeScript finds its types without settings.
+ * @param clientSource the client in TypeScript
+ */
+async function packClient(clientSource: string, folder: string): Promise<ClientPackage> {
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {
     const description = 'Lists the investment plans of your country.'
     const files = ['index.js', 'index.d.ts']
     const manifest = { name: 'investment-plans', version: clientVersion, description, files }
     await writeFile(join(draft, 'package.json'), JSON.stringify(manifest))
-    await writeFile(join(draft, 'index.ts'), client)
+    await writeFile(join(draft, 'index.ts'), clientSource)
     const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc')
-    const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom --types'.split(' ')
-    await run(tsc, [...settings, '', 'index.ts'], { cwd: draft })
+    const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom'.split(' ')
+    const noInstalledTypes = ['--types', '']
+    await run(tsc, [...settings, ...noInstalledTypes, 'index.ts'], { cwd: draft })
     // npm's default cache is in the home folder, which may not be writable.
     const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
     const { stdout } = await run('npm', words, { cwd: draft })

@@ -1,4 +1,4 @@
-// The files for programs: llms.txt, the sitemap, the feed and those in /.well-known. Node only.
+// The files for programs: llms.txt, the sitemap, the feed, and the files in /.well-known. Node only.
 import { html } from 'hono/html'
 import { changes, securityEmail } from '../api/promises.ts'
 import { exampleOrigin } from './example-origin.ts'
@@ -7,11 +7,13 @@ import { getMarkdownPath, type Page, type Section } from './page-shell.ts'
 const summary =
   'A partner’s server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be offered in its country.'
 
-/** https://llmstxt.org: links to every page as Markdown, and the whole API reference for programs that can't follow links. */
+/** Returns llms.txt (https://llmstxt.org): links to every page as Markdown, and the whole API reference, because some programs follow no links. */
 export function formatLlmsTxt(origin: string, sections: readonly Section[]): string {
   const pages = sections.flatMap((section) => section.pages)
   const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
-  const reference = pages.filter(({ path }) => path === '/reference').map(formatMarkdown)
+  const referencePages = pages.filter(({ path }) => path === '/reference').map(formatPageMarkdown)
+  // The reference is a section of the file, so its headings move down one level.
+  const reference = referencePages.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')
   const text = `# Investment Plan Catalog
 
 > ${summary}
@@ -21,13 +23,16 @@ export function formatLlmsTxt(origin: string, sections: readonly Section[]): str
 ${links.join('\n')}
 - [openapi.json](/openapi.json): the API description
 
-${reference.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')}`
+${reference}`
   return text.replaceAll('](/', `](${origin}/`)
 }
 
-/** Adds the page's address, and makes links lead to the Markdown of other pages. Both begin with `/`: "Copy page" adds the origin. */
-export function formatMarkdown({ path, markdown }: Page): string {
-  // Only paths of files have a dot, such as `/openapi.json`.
+/**
+ * Returns the Markdown of a page, with the page's address, and with links that lead to the Markdown of other pages. Address and links
+ * begin with `/`: "Copy page" adds the origin.
+ */
+export function formatPageMarkdown({ path, markdown }: Page): string {
+  // Matches links to pages only: links to files have a dot, such as `/openapi.json`.
   const linked = markdown.replaceAll(
     /\]\((\/[^\s).#]*)(?=[)#])/g,
     (_, target: string) => `](${getMarkdownPath({ path: target })}`,
@@ -35,8 +40,8 @@ export function formatMarkdown({ path, markdown }: Page): string {
   return `${linked.trim().replace('\n', `\n\nAddress: ${path}\n`)}\n`
 }
 
-/** RFC 8414: OAuth 2 libraries find the token endpoint with it. The token endpoint reads no body, so it needs no `scope`. */
-export function formatAuthorizationServer(origin: string): string {
+/** Returns the metadata with which OAuth 2 libraries find the token endpoint (RFC 8414). */
+export function formatAuthorizationServerMetadata(origin: string): string {
   const metadata = {
     issuer: origin,
     token_endpoint: `${origin}/api/v3/partners/auth`,
@@ -55,7 +60,7 @@ export function formatSitemap(origin: string, sections: readonly Section[]): str
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
 
-/** RFC 9116. Every deploy builds the site and moves the date of expiry. */
+/** Returns security.txt (RFC 9116). It expires a year after `now`: each deploy makes a new file. */
 export function formatSecurityTxt(origin: string, now: Date): string {
   const expires = new Date(now)
   expires.setUTCFullYear(expires.getUTCFullYear() + 1)

@@ -11,6 +11,7 @@ export interface Page {
   /** The summary that search engines show. */
   description: string
   body: Markup
+  /** Empty for the page that a browser gets with status 404. */
   markdown: string
 }
 
@@ -23,7 +24,7 @@ const siteName = 'Investment Plan Catalog'
 /** The pages in the header. */
 const shortcuts = new Set(['/try', '/reference', '/errors'])
 
-/** The address of the page's Markdown, such as `/tokens.md`. */
+/** Returns the path of a page's Markdown, such as `/tokens.md`. */
 export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
   return path === '/' ? '/index.md' : `${path}.md`
 }
@@ -31,6 +32,8 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
 /** Renders a page as HTML. @param origin the origin of the service, empty if it is not known */
 export async function renderPage(page: Page, sections: Section[], origin: string): Promise<Markup> {
   const pages = sections.flatMap((section) => section.pages)
+  // The page for status 404 is not listed.
+  const isListed = pages.includes(page)
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
     <html lang="en">
@@ -41,7 +44,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
         <title>${title}</title>
         <meta name="description" content="${page.description}" />
         ${
-          pages.includes(page) &&
+          isListed &&
           html`${origin && html`<link rel="canonical" href="${origin}${page.path}" />`}
             <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />`
         }
@@ -91,8 +94,8 @@ export async function renderPage(page: Page, sections: Section[], origin: string
     </html> `
 }
 
-/** Pages with fewer sections have no "On this page". */
-const minSections = 4
+/** A page with fewer headings of level 2 has no "On this page". */
+const minHeadings = 4
 
 /** Puts "Copy page" and "On this page" below the title. */
 async function insertTools({ body, markdown }: Page): Promise<string> {
@@ -102,10 +105,10 @@ async function insertTools({ body, markdown }: Page): Promise<string> {
   return text.replace('</h1>', (title) => `${title}\n${String(tools)}`)
 }
 
-/** Renders "On this page": a link to each heading of level 2. */
+/** Renders "On this page": a link to each heading of level 2. @param body the page's content as HTML */
 function renderContents(body: string): Markup | string {
   const headings = [...body.matchAll(/<h2 id="([^"]+)">([^]*?)<\/h2>/g)]
-  if (headings.length < minSections) return ''
+  if (headings.length < minHeadings) return ''
   const links = headings.map(
     ([, id, content = '']) => html`<li><a href="#${id}">${raw(content.replaceAll(/<[^>]*>/g, ''))}</a></li>`,
   )

@@ -1,5 +1,5 @@
-// Draws a landscape for a plan, always the same for the same identifier. The site's Content-Security-Policy forbids
-// images of other servers, so cards show this instead. Pure.
+// Draws a landscape for the card of a plan. The site's Content-Security-Policy forbids images of other servers, so cards can't
+// show the plan's own image. Pure.
 import { html } from 'hono/html'
 import type { Markup } from './page-shell.ts'
 
@@ -20,6 +20,7 @@ const palettes = [
 const width = 320
 const artHeight = 128
 
+/** Renders a landscape that is always the same for the same identifier. */
 export function renderArtwork(identifier: string): Markup {
   const random = createRandom(identifier)
   const [sky, sun, ...hills] = palettes[Math.floor(random() * palettes.length)] ?? palettes[0]
@@ -37,21 +38,21 @@ export function renderArtwork(identifier: string): Markup {
 }
 
 /**
- * Returns the SVG path of a row of hills, filled down to the bottom edge. Each hill is a curve towards its height. Two curves meet
- * half-way between their heights, where they have the same slope.
+ * Returns the SVG path of a row of hills with random heights, filled down to the bottom edge. Neighboring hills meet half-way between
+ * their heights, where both curves have the same slope, so that the ridge has no corners.
  * @param level the average height of the hills, measured from the top edge.
  * @param random returns a number from 0 to 1.
  */
 function drawRidge(level: number, random: () => number): string {
-  const step = 80
+  const hillWidth = 80
   const pickHeight = () => level + (random() - 0.5) * 50
   let height = pickHeight()
-  let next = pickHeight()
-  let path = `M0 ${round((height + next) / 2)}`
-  for (let x = 0; x < width; x += step) {
-    height = next
-    next = pickHeight()
-    path += `Q${x + step / 2} ${round(height)} ${x + step} ${round((height + next) / 2)}`
+  let nextHeight = pickHeight()
+  let path = `M0 ${round((height + nextHeight) / 2)}`
+  for (let x = 0; x < width; x += hillWidth) {
+    height = nextHeight
+    nextHeight = pickHeight()
+    path += `Q${x + hillWidth / 2} ${round(height)} ${x + hillWidth} ${round((height + nextHeight) / 2)}`
   }
   return `${path}V${artHeight}H0z`
 }
@@ -68,6 +69,7 @@ function createRandom(text: string): () => number {
   }
 }
 
+/** Rounds to one decimal place, so that the SVG is short. */
 function round(value: number): number {
   return Math.round(10 * value) / 10
 }

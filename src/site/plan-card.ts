@@ -1,11 +1,10 @@
-// Renders a plan as a card: when the site is built, for the start page and the guide "Plans and filters", and in the browser on "Try it".
-// Pure.
+// Renders a plan as a card. Pure: the build of the site and, in the browser, "Try it" use it.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
 import type { Plan } from '../catalog/plan-schema.ts'
 import type { Markup } from './page-shell.ts'
 
-/** @param scale must be the same for all cards of a list, so that their bars can be compared. */
+/** @param scale must be the same for all cards of a list, so that bars of different cards can be compared */
 export function renderCard(plan: Plan, scale: Scale): Markup {
   const details = `about-${plan.identifier}`
   return html`<article class="card" data-identifier="${plan.identifier}">
@@ -20,7 +19,7 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
   </article>`
 }
 
-/** Returns the markup behind the value of these fields: none on a card. In blocks/card-picture.ts, it is the names of the fields. */
+/** Returns what stands after a value: nothing on a card, and in blocks/card-picture.ts the names of the fields that have the value. */
 export type LabelFields = (...fields: (keyof Plan)[]) => Markup | string
 const noLabel: LabelFields = () => ''
 
@@ -69,7 +68,7 @@ export function renderDetails(plan: Plan, label = noLabel): Markup {
     </p>`
 }
 
-/** Leaves out a fact whose value is not known. */
+/** Renders a list of facts, without those whose value is empty, false or undefined. */
 function renderFacts(
   className: string,
   facts: readonly (readonly [term: string, value: string | false | undefined, label: Markup | string])[],
@@ -86,15 +85,15 @@ function renderFacts(
   </dl>`
 }
 
-/** The range of all returns of a list, in percent per year. Includes zero. */
+/** The range of the bars, in percent per year: from the lowest to the highest return of a list. Includes zero. */
 interface Scale {
   top: number
   bottom: number
 }
 
 export function computeScale(plans: readonly Plan[]): Scale {
-  const known = plans.flatMap((plan) => listReturns(plan).flatMap(({ value }) => value ?? []))
-  return { top: Math.max(0, ...known), bottom: Math.min(0, ...known) }
+  const values = plans.flatMap(listReturns).flatMap(({ value }) => (value === null ? [] : [value]))
+  return { top: Math.max(0, ...values), bottom: Math.min(0, ...values) }
 }
 
 function listReturns({ performance1, performance3, performance5, performance10 }: Plan) {
@@ -108,16 +107,15 @@ function listReturns({ performance1, performance3, performance5, performance10 }
 
 const barHeight = 44
 
-const unknown = html`<span class="unknown"
+const notAvailable = html`<span class="unknown"
   ><span aria-hidden="true">–</span><span class="visually-hidden">not available</span></span
 >`
 
-function renderReturns(plan: Plan, { top, bottom }: Scale, label: LabelFields): Markup {
+function renderReturns(plan: Plan, scale: Scale, label: LabelFields): Markup {
   const returns = listReturns(plan)
   if (returns.every(({ value }) => value === null)) return html``
   const currency = html`${plan.currency}${label('currency')}`
   const day = html`${formatDate(plan.performanceDate)}${label('performanceDate')}`
-  const toY = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
   return html`<div class="returns">
     <p>Annualized return in ${currency} as of ${day}</p>
     <dl>
@@ -125,27 +123,32 @@ function renderReturns(plan: Plan, { top, bottom }: Scale, label: LabelFields): 
         ({ years, value }) =>
           html`<div>
             <dt>${years} ${years === 1 ? 'year' : 'years'}</dt>
-            <dd>
-              ${value === null ? unknown : formatPercent(value)}
-              <svg viewBox="0 0 40 ${barHeight}" preserveAspectRatio="none" aria-hidden="true">
-                <rect class="zero" y="${toY(0) - 0.5}" width="40" height="1" />
-                ${
-                  value !== null &&
-                  html`<rect
-                    class="${value < 0 ? 'loss' : 'gain'}"
-                    y="${Math.min(toY(value), toY(0))}"
-                    width="40"
-                    height="${Math.abs(toY(value) - toY(0))}"
-                  />`
-                }
-              </svg>
-            </dd>
+            <dd>${value === null ? notAvailable : formatPercent(value)} ${renderBar(value, scale)}</dd>
           </div>`,
       )}
     </dl>
     ${label('performance1', 'performance3', 'performance5', 'performance10')}
     <p class="caution">Past returns do not guarantee future returns.</p>
   </div>`
+}
+
+/** Renders a bar from zero to the return, and the line of zero. @param value percent per year; null draws only the line of zero */
+function renderBar(value: number | null, { top, bottom }: Scale): Markup {
+  // If all returns are zero, the range is empty.
+  const range = top - bottom || 1
+  const toY = (percentPerYear: number) => (barHeight * (top - percentPerYear)) / range
+  return html`<svg viewBox="0 0 40 ${barHeight}" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="zero" y="${toY(0) - 0.5}" width="40" height="1" />
+    ${
+      value !== null &&
+      html`<rect
+        class="${value < 0 ? 'loss' : 'gain'}"
+        y="${Math.min(toY(value), toY(0))}"
+        width="40"
+        height="${Math.abs(toY(value) - toY(0))}"
+      />`
+    }
+  </svg>`
 }
 
 const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 15 })

@@ -5,11 +5,11 @@ import MiniSearch from 'minisearch'
 export interface SearchEntry {
   /** The URL of the page or the part, such as `/tokens#get-a-token`. */
   url: string
-  /** The page's title, and the heading above if there is one. */
+  /** The page's title. If the part is below a heading of level 2, also that heading. */
   page: string
   title: string
   text: string
-  /** Other words for its subject. Results don't show them. */
+  /** Other words for the subject of the part. The search finds the part by them, but does not show them. */
   synonyms?: string
 }
 
@@ -19,61 +19,62 @@ export interface SearchResult {
   terms: string[]
 }
 
-/** Returns a function that lists the entries with any of the words, the best first. */
+/** Returns a function that lists the entries that match any word of a query, the best first. */
 export function createSearchEngine(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
-  const known = new Set<string>()
+  const indexedTerms = new Set<string>()
   const index = new MiniSearch<SearchEntry>({
     idField: 'url',
     fields: ['title', 'page', 'text', 'synonyms'],
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
     processTerm: (term) => {
       const terms = listTerms(term)
-      for (const each of terms) known.add(each)
+      for (const each of terms) indexedTerms.add(each)
       return terms
     },
   })
   index.addAll(entries)
-  const byUrl = new Map(entries.map((entry) => [entry.url, entry]))
+  const entriesByUrl = new Map(entries.map((entry) => [entry.url, entry]))
   return (query) => {
     const results = index.search(query, {
       boost: { title: 4, synonyms: 3, page: 2 },
-      // Prefers guides, which explain, to the reference, which mentions.
+      // Prefers guides, because they explain a subject that the reference only mentions.
       boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
       // Most entries contain these words, so they say little about the subject.
       boostTerm: (term) => (commonWords.has(term) ? 0.2 : 1),
       prefix: true,
-      // Allows one or two typing errors, but not in a short word or a word that a page has.
-      fuzzy: (term) => (term.length > 3 && !known.has(term) ? 0.2 : false),
-      // Only the index splits names at capitals: otherwise "lockIn" would also match every "in".
+      // Allows one typing error in about five letters, but none in a short word or in a word that a page has.
+      fuzzy: (term) => (term.length > 3 && !indexedTerms.has(term) ? 0.2 : false),
+      // The index splits names at capitals, and a query does not: "lockIn" would also match every "in".
       processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),
     })
-    // Puts an entry with all words before an entry that repeats one word. MiniSearch already multiplies by this number once.
-    const rank = ({ score, queryTerms }: (typeof results)[number]) => score * queryTerms.length
+    // Ranks an entry that has all words of the query above an entry that repeats one word: the more words match, the higher the rank.
+    const computeRank = ({ score, queryTerms }: (typeof results)[number]) => score * queryTerms.length
     return results
-      .toSorted((one, other) => rank(other) - rank(one))
+      .toSorted((one, other) => computeRank(other) - computeRank(one))
       .flatMap(({ id, terms }) => {
-        const entry = byUrl.get(String(id))
+        const entry = entriesByUrl.get(String(id))
         return entry ? [{ entry, terms }] : []
       })
   }
 }
 
-/** The words that say nothing about the subject of a question. */
+/** Words of a query that say nothing about its subject. */
 const questionWords = new Set(
   'a after am an and are as at be before by can could do does for from get getting have how i if in is it mean means my need not of on one or our should so that the there this to use was we what when where which who why will with would you your'.split(
     ' ',
   ),
 )
 
+/** Stems that most entries contain. */
 const commonWords = new Set(['plan', 'fund', 'list', 'show', 'api'])
 
-/** Lists the stems of a term and of its parts, so that "lockin", "period" and "lock in" find `lockInPeriod`. */
+/** Lists the stems of a term and of its parts between capitals, so that "lockin", "period" and "lock in" find `lockInPeriod`. */
 function listTerms(term: string): string[] {
   const parts = term.split(/(?<=[a-z0-9])(?=[A-Z])/)
   return [...new Set([term, ...parts].map(stem))]
 }
 
-/** "remove", "removes", "removed" and "removing" have the same stem, which all of them start with. */
+/** Removes the ending of an English word: "remove", "removes", "removed" and "removing" become "remov". */
 function stem(word: string): string {
   return word.toLowerCase().replace(/(?<=.{3})(?:ing|ions?|ies|ied|ed|es|e|y|(?<!s)s)$/, '')
 }

@@ -1,6 +1,6 @@
 // Cuts the excerpts of search results. Not in search-engine.ts, which loads later. Pure.
 
-/** Cuts `text` to about `length` characters around the first of the `terms`, at spaces. */
+/** Cuts a text, at spaces, to about `length` characters around the first term in it. @param terms in lower case */
 export function cutExcerpt(text: string, terms: readonly string[], length: number): string {
   if (text.length <= length) return text
   const lower = text.toLowerCase()

@@ -4,11 +4,12 @@ import { readSiteFile } from './markdown.ts'
 import type { SearchEntry } from './search-engine.ts'
 import type { Page, Section } from './page-shell.ts'
 
-/** Words that partners search for, by the URL of the part of a page that answers. The search would not find that part by them. */
+/** By the URL of a part of a page: words that partners may search for and that this part does not contain. */
 const synonyms = parseTrusted<Record<string, string>>(readSiteFile('search-synonyms.json'))
 
+/** A heading, as its tag, its ID and its content. */
 const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
-/** A row whose first cell has an ID. */
+/** A row whose first cell has an ID, as this ID, the content of the first cell, and the other cells. */
 const row = /<tr>\s*<th\b[^>]* id="([^"]+)"[^>]*>([^]*?)<\/th>([^]*?)<\/tr>/g
 
 export async function buildSearchIndex(sections: readonly Section[]): Promise<SearchEntry[]> {
@@ -21,44 +22,45 @@ export async function buildSearchIndex(sections: readonly Section[]): Promise<Se
   return entries
 }
 
-/** Lists the entries of a page: one for each heading, and one for each row of a table with an ID. */
 async function listEntries(page: Page): Promise<SearchEntry[]> {
   const body = String(await page.body).replaceAll(/<(svg|form|figure)\b[^]*?<\/\1>/g, '')
   const headings = [...body.matchAll(heading)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
-  let section = ''
+  let headingOfLevel2 = ''
   return headings.flatMap((match, index) => {
     const [whole, tag, id = '', content = ''] = match
     const part = body.slice(match.index + whole.length, headings[index + 1]?.index ?? body.length)
-    const text = readText(part.replaceAll(row, ' ').replaceAll(code, ''))
-    const title = readText(content)
-    if (tag === 'h2') section = title
+    const text = stripTags(part.replaceAll(row, ' ').replaceAll(code, ''))
+    const title = stripTags(content)
+    if (tag === 'h2') headingOfLevel2 = title
     const entry: SearchEntry = {
       url: id === '' ? page.path : `${page.path}#${id}`,
-      page: tag === 'h3' ? `${page.title}: ${section}` : page.title,
+      page: tag === 'h3' ? `${page.title}: ${headingOfLevel2}` : page.title,
       title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
     }
-    // A row that starts with a link only leads to another entry.
+    // A row whose first cell is a link is left out: the part that it leads to has an entry.
     const rows = [...part.matchAll(row)].filter(([, , first = '']) => !first.includes('<a '))
-    return [entry].concat(rows.map(([, rowId = '', first = '', cells = '']) => readRow(page, rowId, first, cells)))
+    return [entry].concat(
+      rows.map(([, rowId = '', first = '', cells = '']) => createRowEntry(page, rowId, first, cells)),
+    )
   })
 }
 
-function readRow(page: Page, id: string, first: string, cells: string): SearchEntry {
-  const title = readText(first)
+function createRowEntry(page: Page, id: string, firstCell: string, otherCells: string): SearchEntry {
+  const title = stripTags(firstCell)
   return {
     url: `${page.path}#${id}`,
     page: page.title,
-    // Only the ID of a schema's row names the schema, such as `Plan.currency`.
+    // The ID of a field also has the name of its schema, such as `Plan.currency`.
     title: id.endsWith(`.${title}`) ? id : title,
-    text: readText(cells),
+    text: stripTags(otherCells),
   }
 }
 
 const code = /<div class="code">[^]*?<\/div>/g
 
-/** Returns the text of HTML, in one line. */
-function readText(markup: string): string {
+/** Returns the text of HTML without tags and entities, in one line. */
+function stripTags(markup: string): string {
   return markup
     .replaceAll(/<\/?(?:a|code|em|span|strong)\b[^>]*>/g, '')
     .replaceAll(/<[^>]*>/g, ' ')

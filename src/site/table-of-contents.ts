@@ -5,7 +5,7 @@ import { createCardPicture } from './blocks/card-picture.ts'
 import { createTryForm } from './blocks/try-form.ts'
 import { formatCaseTable, formatFilterTable } from './blocks/plan-tables.ts'
 import { formatErrorBlocks } from './blocks/error-blocks.ts'
-import { getToken } from './blocks/get-token.ts'
+import { tokenCommand } from './blocks/get-token.ts'
 import { formatReferenceBlocks } from './blocks/reference.ts'
 import { promised } from './blocks/promised.ts'
 import { createSyncJob } from './blocks/sync-job.ts'
@@ -67,7 +67,7 @@ export function listSections(origin = ''): Section[] {
   ]
 }
 
-/** The page `/tokens` is in pages/tokens.md. @param blocks see `readProse`. */
+/** Reads the page at `/name` from pages/name.md. @param blocks the blocks that only this page has, by the name in its comments */
 function readPage(name: string, description: string, blocks: Record<string, Block> = {}): Page {
-  return { path: `/${name}`, description, ...readProse(`${name}.md`, { ...promised, token: getToken, ...blocks }) }
+  return { path: `/${name}`, description, ...readProse(`${name}.md`, { ...promised, token: tokenCommand, ...blocks }) }
 }

@@ -1,4 +1,4 @@
-// The picture of the page "Plans and filters": a card with the name of the field behind each value.
+// The picture of the page "Plans and filters": a card, with the field's name after each value.
 import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
 import type { Block } from '../markdown.ts'
@@ -7,16 +7,18 @@ import { computeScale, renderDetails, renderFace, renderNote, type LabelFields }
 
 const noteOfClosedPlan = 'No new investors until the first quarter of 2027.'
 
-const label: LabelFields = (...fields) => html`${fields.map((field) => html` <code>${field}</code>`)}`
+const labelWithNames: LabelFields = (...fields) => html`${fields.map((field) => html` <code>${field}</code>`)}`
 
 export function createCardPicture(): Block {
   const markup = html`<figure class="picture">
     <div class="card">
       <div class="art">${renderArtwork(examplePlan.identifier)}</div>
-      <div class="card-body">${renderFace(examplePlan, computeScale([examplePlan]), label)}</div>
+      <div class="card-body">${renderFace(examplePlan, computeScale([examplePlan]), labelWithNames)}</div>
     </div>
-    <div class="card card-body">${renderDetails(examplePlan, label)}</div>
-    <div class="card card-body">${renderNote({ ...examplePlan, nonInvestableNote: noteOfClosedPlan }, label)}</div>
+    <div class="card card-body">${renderDetails(examplePlan, labelWithNames)}</div>
+    <div class="card card-body">
+      ${renderNote({ ...examplePlan, nonInvestableNote: noteOfClosedPlan }, labelWithNames)}
+    </div>
     <figcaption>A card, its details, and the note of a closed plan, with the name of each field.</figcaption>
   </figure>`
   return { html: markup, markdown: '' }

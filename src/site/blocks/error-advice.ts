@@ -4,18 +4,18 @@ import type { ErrorCode } from '../../api/error-codes.ts'
 interface Advice {
   cause: string
   fix: string
-  /** The arguments of curl for a request that gets this error and has no other effect. */
+  /** The arguments of curl for a harmless request that gets this error. */
   request: string
-  /** Why that request goes to a mock server instead of the service. */
+  /** The reason why the request goes to a mock server, as a sentence. Undefined: it goes to the service. */
   whyMocked?: string
 }
 
 const plans = '"$API/api/v3/partners/$SHORT_NAME/plans"'
 const token = '"$API/api/v3/partners/auth"'
 const bearer = '-H "Authorization: Bearer $TOKEN"'
-/** The API on a mock server, at the default port of Prism, which accepts any Authorization header and returns what Prefer asks for. */
+/** The API on the mock server Prism, at its default port. Prism accepts any token, and returns the response that Prefer selects. */
 const mock = 'http://127.0.0.1:4010/api/v3/partners'
-/** @param prefer the value of the header Prefer, which selects the response. */
+/** @param prefer the value of the header Prefer, which selects the response */
 const requestMockedPlans = (prefer: string) =>
   `-H "Authorization: Bearer any" -H "Prefer: ${prefer}" "${mock}/$SHORT_NAME/plans"`
 
@@ -42,7 +42,7 @@ export const advice: Record<ErrorCode, Advice> = {
     cause: 'The token was issued more than expires_in seconds ago.',
     fix: 'Get a new token with your credentials and send the request again. Next time, renew the token before it expires.',
     request: requestMockedPlans('code=401, example=expired_token'),
-    whyMocked: 'Only time can cause it.',
+    whyMocked: 'You would have to wait until a token expires.',
   },
   invalid_token: {
     cause:
@@ -70,20 +70,20 @@ export const advice: Record<ErrorCode, Advice> = {
       'There were too many requests in one minute: for tokens, with your client ID or from your IP address, or for lists with [new filters](/limits#fair-use).',
     fix: 'Wait for the number of seconds in the Retry-After header. Then reuse each token until it expires, and filters that you sent before.',
     request: `-X POST -u any:any -H "Prefer: code=429" "${mock}/auth"`,
-    whyMocked: 'Don’t cause it: your own servers would be refused, too.',
+    whyMocked: 'Don’t cause this error: the service would also refuse requests of your own servers.',
   },
   internal_error: {
     cause: 'An error in our service.',
     fix: 'Try again. If the error continues, send the request ID to support.',
     request: requestMockedPlans('code=500'),
-    whyMocked: 'Only we can cause it.',
+    whyMocked: 'Only a failure of our service causes this error.',
   },
   unavailable: {
     cause:
       'Our database fails, and no [copy](/promises#outage) can answer. On a token request, the secret may also be new or wrong.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
     request: requestMockedPlans('code=503'),
-    whyMocked: 'Only we can cause it.',
+    whyMocked: 'Only a failure of our service causes this error.',
   },
 }
 

@@ -29,6 +29,6 @@ ${introduction}${formatCurl(request)}`
 }
 
 function formatCurl(curlArguments: string): string {
-  // The address stands on a line of its own.
+  // Puts the address on a line of its own.
   return formatCode(`curl -i ${curlArguments.replace(/ (?="[^ ]*"$)/, ' \\\n  ')}`, 'sh')
 }

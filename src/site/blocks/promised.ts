@@ -6,12 +6,13 @@ import { formatMarkdownTable } from '../markdown.ts'
 
 const { availabilityDays, availabilityTargetPercent, staleIfErrorHours, copyRenewalHours, inProductionSince } = promises
 
-/** What replaces a comment such as `<!-- copyHours -->` in a page, by the name in the comment. */
+/** The text for a comment such as `<!-- copyHours -->` in a page, by the name in the comment. */
 export const promised: Record<string, string> = {
   availabilityDays: String(availabilityDays),
   availabilityPercent: String(availabilityTargetPercent),
   failedMinutes: String(Math.round((1 - availabilityTargetPercent / 100) * availabilityDays * 24 * 60)),
   freshnessMinutes: String(promises.freshnessSeconds / 60),
+  // A copy can be this old when an outage begins: it still answers for the rest of the time.
   copyHours: String(staleIfErrorHours - copyRenewalHours),
   noticeDays: String(promises.breakingChangeNoticeDays),
   fairUse: String(promises.fairUsePerMinute),
@@ -34,7 +35,7 @@ function formatAddress(email: string): string {
   return `[${email}](mailto:${email})`
 }
 
-/** Says what supports the promised numbers. @param since the value of `inProductionSince` */
+/** Returns the sentences that say where the promised numbers were measured. @param since the first day in production, null before it */
 export function describeEvidence(since: string | null): string {
   return since === null
     ? 'The service has not run in production yet, so nothing below was measured there. Tests run the service’s own code while plans, accounts and storage change and fail: they check freshness and outages, not availability.'

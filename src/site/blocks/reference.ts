@@ -2,14 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseTrusted, readPath } from '../../json.ts'
-import type {
-  OpenapiDocument,
-  Operation,
-  Parameter,
-  Reference,
-  Response,
-  Schema,
-} from '../../openapi/openapi-reader.ts'
+import type { OpenapiDocument, Operation, Parameter, Response, Schema } from '../../openapi/openapi-reader.ts'
+import { readReferencedName } from '../../openapi/plan-json-schema.ts'
 import { exampleOrigin } from '../example-origin.ts'
 import { formatCode, formatMarkdownTable } from '../markdown.ts'
 
@@ -31,11 +25,12 @@ export function formatReferenceBlocks(): Record<string, string> {
   }
 }
 
-/** Formats the section of an operation. @param endpoint its method and path. */
+/** @param endpoint the method and the path of the operation, such as `POST /api/v3/partners/auth` */
 function formatOperation({ components }: OpenapiDocument, endpoint: string, operation: Operation): string {
   const { operationId, summary, description, security = [], parameters = [], requestBody, responses } = operation
+  // openapi-operations.ts lists OAuth 2 first, for tools. People read the plain access token first.
   const schemes = security
-    .flatMap((each) => Object.keys(each))
+    .flatMap((alternative) => Object.keys(alternative))
     .toReversed()
     .map((name) => components.securitySchemes[name])
   return [
@@ -46,7 +41,7 @@ function formatOperation({ components }: OpenapiDocument, endpoint: string, oper
     requestBody &&
       `**Body:** optional, \`${Object.keys(requestBody.content).join('`, `')}\`. ${requestBody.description}`,
     parameters.length > 0 && formatParameters(operationId, parameters),
-    formatCode(readRequest(operationId), 'sh'),
+    formatCode(getCurlCommand(operationId), 'sh'),
     formatResponses(operationId, responses),
     ...Object.entries(responses).map(([status, { content }]) => formatExample(status, content)),
   ]
@@ -61,21 +56,21 @@ function formatParameters(operationId: string, parameters: Parameter[]): string 
       `\`${name}\` {#${operationId}.${name}}`,
       `${where}, ${schema.type}${required ? ', required' : ''}`,
       description,
-      formatValue(example),
+      formatExampleValue(example),
     ]),
   )
 }
 
-/** The request of each operation. Complete programs are on the start page. */
-const requests: Record<string, string> = {
+/** By operation, a request in curl. */
+const curlCommands: Record<string, string> = {
   issueAccessToken: `# curl asks for the client secret.\ncurl -X POST -u "$CLIENT_ID" ${exampleOrigin}/api/v3/partners/auth`,
   listPlans: `curl -H "Authorization: Bearer $TOKEN" \\\n  "${exampleOrigin}/api/v3/partners/acme/plans?fundType=COMMODITY"`,
 }
 
-function readRequest(operationId: string): string {
-  const request = requests[operationId]
-  if (request === undefined) throw new Error(`${operationId} has no request in src/site/blocks/reference.ts.`)
-  return request
+function getCurlCommand(operationId: string): string {
+  const command = curlCommands[operationId]
+  if (command === undefined) throw new Error(`${operationId} has no curl command in src/site/blocks/reference.ts.`)
+  return command
 }
 
 function formatResponses(operationId: string, responses: Operation['responses']): string {
@@ -86,14 +81,14 @@ function formatResponses(operationId: string, responses: Operation['responses'])
     )
     return [
       `${status === 'default' ? 'Other' : status} {#${operationId}-${status}}`,
-      schema ? `[${readName(schema)}](#${readName(schema)})` : 'None',
+      schema ? formatType(schema) : 'None',
       codes.length > 0 ? codes.join('<br>') : description,
     ]
   })
   return formatMarkdownTable(['Status', 'Body', 'Meaning'], rows)
 }
 
-/** Returns a folded block with the body of a response, false if there is no example of one. */
+/** Returns a folded block with the example of a body, or false if the response has no example. */
 function formatExample(status: string, content: Response['content']): string | false {
   const example = content?.['application/json'].example
   return (
@@ -102,56 +97,53 @@ function formatExample(status: string, content: Response['content']): string | f
   )
 }
 
-/** Formats the fields of a schema as a table. @param id the name of the schema, with which the ID of each row begins. */
-function formatFields(id: string, { properties = {} }: Schema): string {
+/** Formats the fields of a schema as a table. The row of a field has an ID such as `Plan.currency`. */
+function formatFields(schemaName: string, { properties = {} }: Schema): string {
   return formatMarkdownTable(
     ['Field', 'Type', 'Meaning', 'Example'],
     Object.entries(properties).map(([name, field]) => [
-      `\`${name}\` {#${id}.${name}}`,
+      `\`${name}\` {#${schemaName}.${name}}`,
       formatType(field),
       field.description ?? '',
-      formatValue(field.examples?.[0]),
+      formatExampleValue(field.examples?.[0]),
     ]),
   )
 }
 
-/** One row per header of `components`. Two rows can have one name: errors and lists differ in Cache-Control. */
+/** Formats a table with a row for each header of `components`. A name can have two rows: lists and errors differ in Cache-Control. */
 function formatHeaders({ paths, components }: OpenapiDocument): string {
   const responses = Object.values(paths).flatMap((methods) =>
     Object.values(methods).flatMap((operation) => Object.values(operation.responses)),
   )
-  const names = new Map(
-    responses.flatMap(({ headers = {} }) => Object.entries(headers).map(([name, header]) => [readName(header), name])),
+  const namesByComponent = new Map(
+    responses.flatMap(({ headers = {} }) =>
+      Object.entries(headers).map(([name, reference]) => [readReferencedName(reference.$ref), name]),
+    ),
   )
   return formatMarkdownTable(
     ['Header', 'Type', 'Meaning', 'Example'],
     Object.entries(components.headers).map(([component, { description, schema, example }]) => [
-      `\`${names.get(component) ?? component}\` {#header-${component}}`,
+      `\`${namesByComponent.get(component) ?? component}\` {#header-${component}}`,
       schema.type ?? '',
       description,
-      formatValue(example ?? schema.const),
+      formatExampleValue(example ?? schema.const),
     ]),
   )
 }
 
 const maxExampleLength = 60
 
-/** Formats an example as code, cut off if it is long. */
-function formatValue(value: unknown): string {
+/** Formats an example as code, cut off if it is long. Without an example, returns an empty text. */
+function formatExampleValue(value: unknown): string {
   if (value === undefined) return ''
-  const json = typeof value === 'string' ? value.replaceAll(/\s+/g, ' ') : JSON.stringify(value)
-  return `\`${json.length > maxExampleLength ? `${json.slice(0, maxExampleLength)}…` : json}\``
+  const text = typeof value === 'string' ? value.replaceAll(/\s+/g, ' ') : JSON.stringify(value)
+  return text.length > maxExampleLength ? `\`${text.slice(0, maxExampleLength)}…\`` : `\`${text}\``
 }
 
 /** Describes a type, such as `string, date` or `array of [Plan](#Plan)`. */
 function formatType({ type = '', format, maxLength, anyOf, items, $ref }: Schema): string {
-  if ($ref !== undefined) return `[${readName({ $ref })}](#${readName({ $ref })})`
+  if ($ref !== undefined) return `[${readReferencedName($ref)}](#${readReferencedName($ref)})`
   if (anyOf) return anyOf.map(formatType).join(' or ')
   if (items) return `${type} of ${formatType(items)}`
   return [type, format, maxLength && `up to ${maxLength} characters`].filter(Boolean).join(', ')
-}
-
-/** The last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */
-function readName({ $ref }: Reference): string {
-  return $ref.split('/').at(-1) ?? ''
 }

@@ -1,4 +1,4 @@
-// The parts of the start page that are more than prose: its head with a card, and the samples.
+// The blocks of the start page: its head with a card, and the samples.
 import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
 import { renderCode, type Block } from '../markdown.ts'
@@ -33,7 +33,8 @@ export function createStartBlocks(): Record<string, Block> {
 
 function renderHero() {
   const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = examplePlan
-  const excerpt = JSON.stringify({ identifier, coolName, hint, performance1, currency, minInvestableAmounts }, null, 2)
+  const fields = { identifier, coolName, hint, performance1, currency, minInvestableAmounts }
+  const excerpt = JSON.stringify(fields, null, 2).replace(/\n\}$/, ',\n  …\n}')
   return html`<div class="hero">
     <div>
       <h1>${title}</h1>
@@ -42,7 +43,7 @@ function renderHero() {
         <a class="primary" href="#two-calls">Get your first list</a>
         <a class="quiet" href="/try">Try it in the browser</a>
       </p>
-      ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')}
+      ${renderCode(excerpt, 'json')}
     </div>
     ${renderCard(examplePlan, computeScale([examplePlan]))}
   </div>`

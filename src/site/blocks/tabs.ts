@@ -1,15 +1,15 @@
-// One listing of a program, with a tab for each language. The Markdown of the page has all languages.
+// A program in several languages, with a tab for each. The Markdown of the page lists the program in all languages.
 import { html } from 'hono/html'
 import { formatCode, readSiteFile, renderCode, type Block } from '../markdown.ts'
 
 interface Tab {
-  /** The name of the language. start.css shows its panel, and every-page.ts remembers the choice. */
+  /** The name of the language. start.css shows the panel with the chosen label, and every-page.ts remembers the choice. */
   label: string
   /** The path of the file in src/site, and below the site's address. */
   file: string
-  /** The language whose syntax colors the code. */
+  /** The name of the language for highlight.js, which colors the code. */
   language: string
-  /** Downloads and runs the program. */
+  /** The shell commands that download and run the program. */
   command: string
 }
 

@@ -1,14 +1,17 @@
-// The page "Try it": a link to the sandbox, or a form, and the places for what its program, browser/try.ts, shows.
+// The block of the page "Try it": a link to the sandbox, or a form with empty elements that browser/try.ts fills.
 import { html } from 'hono/html'
 import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Block } from '../markdown.ts'
 
 /**
- * The form works with its program alone: the site's Content-Security-Policy forbids to submit it.
- * @param origin the origin of this service, if the build knows it.
+ * Creates a link to the sandbox on a service that is not the sandbox, otherwise the form. Only browser/try.ts reads the form: the
+ * site's Content-Security-Policy forbids browsers to submit it.
+ * @param origin the origin of this service, empty if it is not known. Without https, it is a developer's machine, which has the form.
+ * @param sandboxOrigin null if there is no sandbox
  */
 export function createTryForm(origin: string, sandboxOrigin: string | null): Block {
-  if (sandboxOrigin !== null && origin.startsWith('https:') && origin !== new URL(sandboxOrigin).origin)
+  const isDeployed = origin.startsWith('https:')
+  if (sandboxOrigin !== null && isDeployed && origin !== new URL(sandboxOrigin).origin)
     return `[Go to the sandbox](${new URL('/try', sandboxOrigin).href}), with your credentials of the sandbox. [Support](/support) has them.`
   const markup = html`<p>
       Fill in the credentials of a test partner, not those of your server: <a href="/support">support</a> has some for

@@ -1,4 +1,4 @@
-// Serves the copy buttons of code, also of code that "Try it" adds later, and "Copy page", which copies the page as Markdown.
+// Copies code, or the page as Markdown, when a reader presses a copy button. Also handles buttons that "Try it" adds later.
 import { exampleOrigin } from '../example-origin.ts'
 
 export function enableCopyButtons(): void {
@@ -33,7 +33,7 @@ async function readMarkdown(): Promise<string> {
   return text.replaceAll(exampleOrigin, location.origin)
 }
 
-/** Shows a message in place of the label for two seconds, and reads it to screen readers. */
+/** Shows a message in place of the button's label for two seconds. Screen readers read it from the live region. */
 function announce(button: HTMLElement, liveRegion: HTMLElement, message: string): void {
   const label = (button.dataset['label'] ??= button.textContent)
   button.textContent = message

@@ -1,4 +1,4 @@
-// Explains a failed API call to the reader: what is wrong, and how to fix it.
+// Explains a failed API call: what is wrong, and how to fix it.
 import { html } from 'hono/html'
 import { advice, isErrorCode } from '../blocks/error-advice.ts'
 import { InvestmentPlansError } from '../client/investment-plans.mts'
@@ -10,9 +10,9 @@ export function renderError(error: unknown): Markup {
   const { status, code, requestId, retryAfterSeconds } = error
   if (!isErrorCode(code))
     return renderCallout(message, 'Check your connection, then try again. If other sites load, contact support.')
-  const wait = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`
+  const waitAdvice = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`
   const detail = html`status ${status}, ${code}, request ${requestId}. <a href="/errors#${code}">More about ${code}</a>`
-  return renderCallout(message, advice[code].fix + wait, detail)
+  return renderCallout(message, advice[code].fix + waitAdvice, detail)
 }
 
 function renderCallout(message: string, fix: string, detail?: Markup): Markup {

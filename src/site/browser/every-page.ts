@@ -1,14 +1,14 @@
-// Runs on every page: puts the site's address into the examples, opens the search and serves the copy buttons.
+// Runs on every page: puts the site's address into examples, opens the search, and makes the copy buttons work.
 import { enableCopyButtons } from './copy-button.ts'
 import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
-// On a wide screen, "On this page" is beside the text: frame.css.
+// On a wide screen, frame.css puts "On this page" beside the text, where it is open.
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
-// Ctrl+K and Command+K open the search. A key without a modifier would be pressed by speech input (WCAG 2.1.4).
+// Ctrl+K and Command+K open the search. With a single key, spoken words could open it (WCAG 2.1.4).
 const openSearch = createSearchDialog()
 document.querySelector('button.search')?.addEventListener('click', openSearch)
 document.addEventListener('keydown', (event) => {
@@ -17,7 +17,7 @@ document.addEventListener('keydown', (event) => {
   openSearch()
 })
 
-// Remembers the chosen language for every page and the next visit.
+// Remembers the chosen programming language for all pages and for the next visit.
 try {
   for (const input of document.querySelectorAll<HTMLInputElement>('[name=language]')) {
     input.checked ||= input.value === localStorage.getItem('language')

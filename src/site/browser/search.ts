@@ -1,60 +1,61 @@
-// The search dialog. It loads the search engine and the index when the reader opens it, and keeps text that is typed meanwhile.
+// The search dialog. It loads the search engine and the index when the reader opens it. The reader can type while they load.
 import { support } from '../../api/promises.ts'
 import { parseTrusted } from '../../json.ts'
 import type { SearchEntry, SearchResult } from '../search-engine.ts'
 import { cutExcerpt } from '../search-excerpt.ts'
 
 const maxResults = 12
+/** In characters. */
 const excerptLength = 140
 
-/** Returns the function that opens the dialog. */
+/** Adds the dialog to the page, and returns the function that opens it. */
 export function createSearchDialog(): () => void {
   // In an input of type "search", the first Escape would only clear the text.
-  const input = make('input', { role: 'searchbox', placeholder: 'Search all pages', autocomplete: 'off' })
+  const input = createElement('input', { role: 'searchbox', placeholder: 'Search all pages', autocomplete: 'off' })
   input.spellcheck = false
   input.setAttribute('aria-label', 'Search all pages')
-  const status = make('p', { role: 'status' })
-  const list = make('ul', {})
-  const dialog = make('dialog', { className: 'search-dialog' })
+  const status = createElement('p', { role: 'status' })
+  const list = createElement('ul', {})
+  const dialog = createElement('dialog', { className: 'search-dialog' })
   dialog.setAttribute('aria-label', 'Search')
   dialog.append(input, status, list)
   document.body.append(dialog)
 
-  let engine: ReturnType<typeof loadEngine> | undefined
+  /** Undefined before the first use, and after a failure. */
+  let loadingEngine: ReturnType<typeof loadEngine> | undefined
 
-  /** Shows the results of the input's text. */
-  async function show(): Promise<void> {
+  async function showResults(): Promise<void> {
     const query = input.value.trim()
-    if (!engine) status.textContent = 'Loading the search …'
+    if (!loadingEngine) status.textContent = 'Loading the search …'
     try {
-      const find = await (engine ??= loadEngine())
-      // The text changed while the index was loading.
+      const find = await (loadingEngine ??= loadEngine())
+      // The reader changed the text while the engine was loading: the newer call shows its results.
       if (query !== input.value.trim()) return
       const results = query === '' ? [] : find(query)
       list.replaceChildren(...results.slice(0, maxResults).map(renderResult))
       status.replaceChildren(...describeCount(query, results.length))
     } catch {
-      engine = undefined
+      loadingEngine = undefined
       list.replaceChildren()
-      // A deploy may have replaced the script, for example.
+      // For example, a deploy has replaced the script.
       status.textContent = 'The search can’t be loaded. Check your connection, or reload the page.'
     }
   }
 
-  input.addEventListener('input', () => void show())
+  input.addEventListener('input', () => void showResults())
   dialog.addEventListener('keydown', (event) => {
-    // Enter and arrows choose among the candidates of an input method.
+    // While an input method composes a character, Enter and arrows choose among its suggestions.
     if (event.isComposing) return
     const links = [...list.querySelectorAll('a')]
     if (event.key === 'Enter' && event.target === input) links[0]?.click()
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
     event.preventDefault()
-    const stops = [input, ...links]
+    const focusable = [input, ...links]
     const step = event.key === 'ArrowDown' ? 1 : -1
-    const current = stops.findIndex((stop) => stop === document.activeElement)
-    stops.at((current + step) % stops.length)?.focus()
+    const current = focusable.findIndex((element) => element === document.activeElement)
+    focusable.at((current + step) % focusable.length)?.focus()
   })
-  // A click beside the dialog's content closes it, and so does a link: its target may be on this page.
+  // A click outside the content closes the dialog. A link closes it, too, because the link may lead to a part of this page.
   dialog.addEventListener('click', ({ target }) => {
     if (target === dialog || (target instanceof Element && target.closest('a'))) dialog.close()
   })
@@ -63,10 +64,11 @@ export function createSearchDialog(): () => void {
     if (dialog.open) return
     dialog.showModal()
     input.select()
-    void show()
+    void showResults()
   }
 }
 
+/** Returns the function that finds the results of a query. */
 async function loadEngine() {
   const [{ createSearchEngine }, response] = await Promise.all([
     import('../search-engine.ts'),
@@ -80,33 +82,33 @@ function describeCount(query: string, count: number): (string | HTMLElement)[] {
   if (query === '') return ['Arrow keys choose a result, Enter opens it, Escape closes the search.']
   if (count === 1) return ['1 result']
   if (count > 1) return [`${count > maxResults ? `The best ${maxResults} of ${count}` : count} results`]
-  const address = make('a', { href: `mailto:${support.email}`, textContent: support.email })
+  const address = createElement('a', { href: `mailto:${support.email}`, textContent: support.email })
   return ['No page matches. Try fewer or other words, or ask ', address, '.']
 }
 
 function renderResult({ entry, terms }: SearchResult): HTMLElement {
-  const link = make('a', { href: entry.url })
-  const title = make('strong', {})
+  const link = createElement('a', { href: entry.url })
+  const title = createElement('strong', {})
   title.append(...markTerms(entry.title, terms))
-  const excerpt = make('span', { className: 'excerpt' })
+  const excerpt = createElement('span', { className: 'excerpt' })
   excerpt.append(...markTerms(cutExcerpt(entry.text, terms, excerptLength), terms))
   link.append(title, ' ')
-  if (entry.page !== entry.title) link.append(make('span', { className: 'page', textContent: entry.page }), ' ')
+  if (entry.page !== entry.title)
+    link.append(createElement('span', { className: 'page', textContent: entry.page }), ' ')
   link.append(excerpt)
-  const item = make('li', {})
+  const item = createElement('li', {})
   item.append(link)
   return item
 }
 
-/** Splits the text into pieces: each word that begins with one of the terms is a `<mark>`. */
+/** Splits a text so that each word that begins with a term is a `<mark>` of its own. @param terms letters and digits only */
 function markTerms(text: string, terms: readonly string[]): (string | HTMLElement)[] {
-  // Terms are letters and digits only.
+  // `split` also returns the group of the pattern: parts with an odd index are words to mark.
   const parts = text.split(new RegExp(`(?<![\\p{L}\\p{N}])((?:${terms.join('|')})[\\p{L}\\p{N}]*)`, 'iu'))
-  return parts.map((part, index) => (index % 2 === 1 ? make('mark', { textContent: part }) : part))
+  return parts.map((part, index) => (index % 2 === 1 ? createElement('mark', { textContent: part }) : part))
 }
 
-/** Creates an element that has these properties. */
-function make<Name extends keyof HTMLElementTagNameMap>(
+function createElement<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]>,
 ): HTMLElementTagNameMap[Name] {

@@ -1,4 +1,4 @@
-// The program of the page "Try it": lists a partner's plans, and shows the requests, the responses and the plans as cards.
+// Runs on the page "Try it": lists a partner's plans, and shows the requests, the responses and the plans as cards.
 import { html } from 'hono/html'
 import { readFilterValue, planFilters, readPathText, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
@@ -8,10 +8,10 @@ import type { Markup } from '../page-shell.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
 import { renderError } from './error-callout.ts'
 
-const form = find('#try', HTMLFormElement)
-const outcome = find('#outcome', HTMLElement)
-const exchanges = find('#exchanges', HTMLElement)
-const cards = find('#cards', HTMLElement)
+const form = findElement('#try', HTMLFormElement)
+const outcome = findElement('#outcome', HTMLElement)
+const exchanges = findElement('#exchanges', HTMLElement)
+const cards = findElement('#cards', HTMLElement)
 
 interface Exchange {
   url: string
@@ -19,7 +19,7 @@ interface Exchange {
   text: string
 }
 
-/** The requests of the last submission. */
+/** The requests since the last submission, with their responses. `clear` replaces the array. */
 let sent: Exchange[] = []
 
 form.addEventListener('submit', (event) => {
@@ -36,16 +36,16 @@ addEventListener('pagehide', () => form.reset())
 async function submit(): Promise<void> {
   form.setAttribute('aria-busy', 'true')
   clear()
-  const started = sent
+  const sentBefore = sent
   outcome.textContent = 'Waiting for the API…'
-  const result = await listPlans()
+  const { message, plans } = await listPlans()
   form.removeAttribute('aria-busy')
-  // Meanwhile, the reader made the page forget everything.
-  if (sent !== started) return
-  outcome.innerHTML = String(await result.message)
+  // The reader pressed "Forget everything" while the API was answering.
+  if (sent !== sentBefore) return
+  outcome.innerHTML = String(await message)
   exchanges.innerHTML = String(await html`${sent.map(renderExchange)}`)
-  const scale = computeScale(result.plans)
-  cards.innerHTML = String(await html`${result.plans.map((plan) => renderCard(plan, scale))}`)
+  const scale = computeScale(plans)
+  cards.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
 }
 
 function clear(): void {
@@ -53,19 +53,19 @@ function clear(): void {
   for (const element of [outcome, exchanges, cards]) element.replaceChildren()
 }
 
-/** Lists the plans with the values of the form. An error becomes a message, too. */
+/** Lists the plans with the credentials and filters of the form. Never throws: the message explains an error. */
 async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   const entries = [...form.querySelectorAll('input')].map(({ name, value }) => [name, value.trim()] as const)
   const { clientId = '', clientSecret = '', shortName = '', ...filters } = Object.fromEntries(entries)
   const filter: PlanFilter = {}
-  // Unchecked: the API explains a wrong filter.
+  // Sends also an invalid value: the response of the API explains it.
   for (const [name, text] of Object.entries(filters)) if (text !== '') Reflect.set(filter, name, text)
   const isFiltered = Object.keys(filter).length > 0
   try {
     const options = { clientId, clientSecret, shortName, baseUrl: location.origin, fetch: send }
     // No retries: a person waits, and can press the button again.
     const plans = await new InvestmentPlansClient({ ...options, retryDelaysMs: [] }).listPlans(filter)
-    if (!isFiltered) offerFilters(plans)
+    if (!isFiltered) suggestFilterValues(plans)
     return { message: html`<p class="callout">${describeList(plans.length, isFiltered)}</p>`, plans }
   } catch (error) {
     return { message: renderError(error), plans: [] }
@@ -86,15 +86,16 @@ function describeList(total: number, isFiltered: boolean): string {
     : 'No plan is viewable in your country yet. Ask support when your plans will be available.'
 }
 
-/** Suggests each value that occurs in the list of all plans. */
-function offerFilters(plans: Plan[]): void {
+/** Suggests to each filter's input the values that occur in the plans. */
+function suggestFilterValues(plans: Plan[]): void {
   for (const [name, filter] of Object.entries(planFilters)) {
-    const options = plans.flatMap((plan): [string, string][] => {
+    const labelsByValue = new Map<string, string>()
+    for (const plan of plans) {
       const value = readFilterValue(plan, filter)
-      return value === undefined ? [] : [[String(value), readPathText(plan, filter.labelPath ?? filter.path)]]
-    })
-    const suggestions = [...new Map(options)].map(([value, text]) => new Option(text, value))
-    find(`datalist#${name}`, HTMLDataListElement).replaceChildren(...suggestions)
+      if (value !== undefined) labelsByValue.set(String(value), readPathText(plan, filter.labelPath ?? filter.path))
+    }
+    const suggestions = [...labelsByValue].map(([value, label]) => new Option(label, value))
+    findElement(`datalist#${name}`, HTMLDataListElement).replaceChildren(...suggestions)
   }
 }
 
@@ -113,7 +114,7 @@ function renderExchange({ url, response, text }: Exchange): Markup {
   </section>`
 }
 
-/** Shows neither secret nor token: curl asks for the secret, and the response above has the token. */
+/** Formats a request as a command. It shows no secret: curl asks for the client secret, and a variable has the token. */
 function formatCurl(url: string): string {
   const credentials = url.endsWith('/auth') ? '-X POST -u "$CLIENT_ID"' : '-H "Authorization: Bearer $TOKEN"'
   return `curl -i ${credentials} '${url}'`
@@ -127,8 +128,8 @@ function formatBody(text: string): string {
   }
 }
 
-/** @throws Error if the page has no such element, which is a bug of the site. */
-function find<Type extends Element>(selector: string, type: new () => Type): Type {
+/** @throws Error if the first element that matches does not have this type, which is a bug of the site */
+function findElement<Type extends Element>(selector: string, type: new () => Type): Type {
   const element = document.querySelector(selector)
   if (!(element instanceof type)) throw new Error(`The page has no ${type.name} that matches ${selector}.`)
   return element
