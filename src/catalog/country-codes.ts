@@ -7,7 +7,7 @@ export function isCountryCode(text: string): boolean {
   return countryCodes.has(text)
 }
 
-/** @returns words to add to a refusal of `UK`, the code that people expect for GB */
+/** @returns words for the refusal of `UK`, which people write instead of `GB`; '' for any other text. */
 export function findCountryHint(text: unknown): string {
   return text === 'UK' ? ' (the United Kingdom is GB)' : ''
 }

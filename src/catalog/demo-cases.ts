@@ -1,8 +1,8 @@
-// The cases of the demo catalog, with which partners test their programs. The site shows them.
+// The special lists of the demo catalog, with which partners test their programs. The site shows this table.
 
 /**
- * For each country, says what its list holds and what a partner's program should do with the list, in Markdown without blocks.
- * test/catalog/demo.test.ts proves that the lists of demo.json are these.
+ * Says for each country what is in its list and what a partner's program should do with the list. The texts are Markdown of one paragraph.
+ * test/catalog/demo.test.ts compares them with the lists of demo.json.
  */
 export const demoCases = {
   KE: {

@@ -1,9 +1,10 @@
-// The plan of the examples in the schema: in openapi.json, on the site and in tests.
+// The example plan that openapi.json, the site and tests show. It consists of the examples of the schema.
 import { z } from 'zod'
 import { planSchema } from './plan-schema.ts'
 
 export const examplePlan = planSchema.parse(readExample(planSchema))
 
+/** @returns the first example of a schema, or else an object of its members' examples; undefined if the schema has no example. */
 function readExample(schema: z.core.$ZodType): unknown {
   const { examples } = z.globalRegistry.get(schema) ?? {}
   if (Array.isArray(examples)) return examples[0]

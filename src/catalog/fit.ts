@@ -1,9 +1,9 @@
-// The only place that decides whether changes fit a catalog. On plain JSON, for the database, the Worker's schedule and the forecast.
+// Decides if changes of plans fit a catalog. Works on plain JSON, without the schema. Used by publications, forecasts and the Worker's schedule.
 import { isJsonObject } from '../json.ts'
 import { isSameJson, mergePlan, nameConflicts, type FieldConflict, type PlainPlan } from './merge-plan.ts'
 import { nameSome } from '../abbreviate.ts'
 
-/** A plan that a change adds, changes or removes. Null is a plan that doesn't exist. */
+/** One plan of a change. Null stands for a plan that doesn't exist. */
 export interface ComparedPlan<Plan> {
   /** The plan from which the change was computed. */
   base: Plan | null
@@ -37,9 +37,9 @@ export interface Contradiction extends OwnedClaim {
   otherValue: unknown
 }
 
-/** Why a change does not fit. */
+/** The reason why a change does not fit. */
 export type Misfit =
-  /** @param by the pending publications that will change these fields first; empty when others already changed them. */
+  /** `by` has the IDs of the pending publications that will change these fields first. It is empty when others already changed them. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
   | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
   /** Some plans of the publication were never written, or were deleted. */
@@ -47,25 +47,29 @@ export type Misfit =
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
-/** Compares a change with the catalog. Takes the plans one by one, because memory may not hold all. Add all before you ask for a result. */
+/**
+ * Compares a change with the catalog. Takes the plans of the change one by one, because memory may not hold all of them. Add all plans before
+ * you ask for a result.
+ */
 export function createMisfitFinder<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
   const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
 
   const addClaims = (plan: PlainPlan, current: PlainPlan | null) => {
-    const added = new Set(listNewClaims(current, plan).map(keyOf))
+    const newKeys = new Set(listNewClaims(current, plan).map(makeClaimKey))
     for (const claim of listClaims(plan)) {
-      const key = keyOf(claim)
-      const isNew = added.has(key)
-      const first = claims.get(key)
-      if (first === undefined) claims.set(key, { ...claim, plan: nameOf(plan), isNew })
+      const key = makeClaimKey(claim)
+      const isNew = newKeys.has(key)
+      const earlier = claims.get(key)
+      if (earlier === undefined) claims.set(key, { ...claim, plan: readIdentifier(plan), isNew })
       else {
-        compareClaims({ ...claim, plan: nameOf(plan) }, first)
-        first.isNew ||= isNew
+        compareClaims({ ...claim, plan: readIdentifier(plan) }, earlier)
+        earlier.isNew ||= isNew
       }
     }
   }
+  /** Records a contradiction if the values of two claims with the same key differ. */
   const compareClaims = (own: OwnedClaim, other: OwnedClaim) => {
     const { field, id, plan, value } = own
     if (isSameJson(value, other.value)) return
@@ -80,14 +84,14 @@ export function createMisfitFinder<Plan extends PlainPlan>() {
       if (merge.plan !== null) addClaims(merge.plan, current)
       return merge.plan
     },
-    /** Lists the claims that the change adds or changes: other plans of the catalog must agree with them. */
+    /** Lists the claims that the change adds or changes. Other plans of the catalog must agree with these claims. */
     listNewClaims: (): Claim[] => [...claims.values()].filter(({ isNew }) => isNew),
-    /** Compares other plans of the catalog. Only plans that share a new claim make a difference. */
+    /** Compares the new claims with plans of the catalog that are not in the change. A caller may leave out plans without such a claim. */
     addOthers: (plans: Iterable<PlainPlan>): void => {
       for (const plan of plans) {
         for (const claim of listClaims(plan)) {
-          const own = claims.get(keyOf(claim))
-          if (own?.isNew) compareClaims(own, { ...claim, plan: nameOf(plan) })
+          const own = claims.get(makeClaimKey(claim))
+          if (own?.isNew) compareClaims(own, { ...claim, plan: readIdentifier(plan) })
         }
       }
     },
@@ -102,13 +106,12 @@ export function createMisfitFinder<Plan extends PlainPlan>() {
   }
 }
 
-const keyOf = ({ field, id }: Claim) => `${field} ${String(id)}`
-const nameOf = (plan: PlainPlan) => String(plan['identifier'])
+const makeClaimKey = ({ field, id }: Claim) => `${field} ${String(id)}`
+const readIdentifier = (plan: PlainPlan) => String(plan['identifier'])
 
 /** Lists the names of a plan's fields. A removed field has the value undefined. */
 const listFieldNames = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
 
-/** Lists all claims of a plan. */
 function listClaims(plan: PlainPlan): Claim[] {
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },
@@ -117,18 +120,14 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/**
- * Lists the claims of a plan that a change of it adds or changes.
- * @param before the plan before the change.
- * @param after null if it is removed.
- */
+/** Lists the claims that a plan has after a change and did not have before. Null stands for a plan that doesn't exist. */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
-  const known = new Map((before ? listClaims(before) : []).map((claim) => [keyOf(claim), claim.value]))
-  return listClaims(after).filter((claim) => !isSameJson(known.get(keyOf(claim)), claim.value))
+  const oldValues = new Map((before ? listClaims(before) : []).map((claim) => [makeClaimKey(claim), claim.value]))
+  return listClaims(after).filter((claim) => !isSameJson(oldValues.get(makeClaimKey(claim)), claim.value))
 }
 
-/** Lists the claims about a plan's objects that have an ID, such as its category. */
+/** Lists the claims about the objects that a plan shares with other plans: objects with an ID, such as the category. */
 export function listSharedObjects(plan: PlainPlan): (Claim & { value: Record<string, unknown> })[] {
   return Object.entries(plan).flatMap(([field, value]) =>
     isJsonObject(value) && 'id' in value ? [{ field, id: value['id'], value }] : [],
@@ -157,7 +156,7 @@ export function describeMisfit(misfit: Misfit): string {
   }
 }
 
-/** Names the values on which plans disagree, such as `category.name of gold`. */
+/** Names the values on which plans disagree, as a text such as `category.name of gold`. */
 export function nameContradictions(contradictions: readonly Contradiction[]): string {
   return nameSome(
     contradictions.flatMap((contradiction) =>

@@ -1,4 +1,4 @@
-// Merges two changes of one plan, field by field. On plain JSON: the Worker's schedule merges without the schema.
+// Merges two changes of one plan, field by field. Works on plain JSON, because the Worker's schedule merges without the schema.
 import { nameSome } from '../abbreviate.ts'
 import { isJsonObject } from '../json.ts'
 import { mergeRules } from './merge-rules.ts'
@@ -6,25 +6,25 @@ import { mergeRules } from './merge-rules.ts'
 /** A plan with any fields, also with fields that this version of the code doesn't know. */
 export type PlainPlan = Readonly<Record<string, unknown>>
 
-/** Both sides changed a field in different ways: `own` and `current` are their values. */
+/** A field to which a change and later changes by others gave different values: `own` and `current`. */
 export interface FieldConflict {
   /** The identifier of the plan. */
   identifier: string
-  /** Undefined if one side removed the plan, or made it another plan: then both values are plans. */
+  /** Undefined for a conflict about the whole plan: one side removed or replaced it. `own` and `current` are then plans or null. */
   field: string | undefined
   own: unknown
   current: unknown
 }
 
 export interface PlanMerge<Plan> {
-  /** The merged plan. A field in conflict has the value of `own`. */
+  /** The merged plan; null if the merge removes it. A field in conflict has the value of `own`. */
   plan: Plan | null
   conflicts: FieldConflict[]
 }
 
 /**
- * Merges a change of a plan with later changes by others. A field is one value, unless `mergeRules` has a rule for it. A plan with another
- * identifier is another plan. Null is a plan that doesn't exist.
+ * Merges a change of a plan with later changes by others. Takes a field as one value, unless `mergeRules` has a rule for the field. Takes a
+ * plan with another identifier as another plan. Null stands for a plan that doesn't exist.
  * @param base the plan before both changes.
  * @param own the plan after the change.
  * @param current the plan after the changes by others.
@@ -56,13 +56,14 @@ export function mergePlan<Plan extends PlainPlan>(
       merged[field] = mergeItems(before, ours, theirs)
       continue
     }
-    // One side changed only the return, the other one only its date.
-    const isSplit =
+    // One side changed only the return, and the other side only its date.
+    const isSplitFromDate =
       dateField !== undefined &&
       ((isOnlyOwn(field) && isOnlyTheirs(dateField)) || (isOnlyTheirs(field) && isOnlyOwn(dateField)))
-    merged[field] = isOwnNew(field) || isSplit ? ours : theirs
-    const isTwofold = isOwnNew(field) && isTheirsNew(field) && !isSameJson(ours, theirs)
-    if ((isSplit || isTwofold) && !compute) conflicts.push({ identifier, field, own: ours, current: theirs })
+    merged[field] = isOwnNew(field) || isSplitFromDate ? ours : theirs
+    const isChangedTwice = isOwnNew(field) && isTheirsNew(field) && !isSameJson(ours, theirs)
+    if ((isSplitFromDate || isChangedTwice) && !compute)
+      conflicts.push({ identifier, field, own: ours, current: theirs })
   }
   for (const field of fields) {
     const compute = mergeRules[field]?.compute
@@ -83,7 +84,7 @@ function listItems(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Tells whether two JSON values are the same. The order of members and of items doesn't matter. */
+/** Compares JSON values. Ignores the order of members and of items. The items of a list must be different texts or numbers. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item) => b.includes(item))
   if (!isJsonObject(a) || !isJsonObject(b)) return a === b

@@ -1,12 +1,12 @@
-// Rules for the fields of a plan that don't merge as one value by itself. Not in plan-schema.ts, which declares the fields: the Worker's
+// Rules for fields that don't merge as one value, or that depend on another field. They don't stand in plan-schema.ts, because the Worker's
 // schedule merges plans without loading the schema.
 
 export interface MergeRule {
   /** A list whose items merge one by one. */
   isSet?: true
-  /** Computes the value from the merged fields. */
+  /** Computes the value from the other fields after the merge. */
   compute?: (fields: Readonly<Record<string, unknown>>) => unknown
-  /** The field with the date of a return. A new return conflicts with a new date by somebody else, because both belong to one month. */
+  /** The field with the date of a return. A new return conflicts with another person's new date, because the return may be of another month. */
   dateField?: string
 }
 

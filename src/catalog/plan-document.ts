@@ -5,14 +5,14 @@ import type { CatalogPlan, Plan } from './plan-schema.ts'
 /** The plan as JSON, and a JSON array of country codes. Both are null for a removed plan. */
 export type StoredPlan = [document: string | null, viewableIn: string | null]
 
-/** @returns the columns of a plan, null for a removed plan */
+/** @returns the columns of a plan. @param stored null for a removed plan. */
 export function storePlan(stored: CatalogPlan | null): StoredPlan {
   if (stored === null) return [null, null]
   const { viewableIn, ...plan } = stored
   return [JSON.stringify(plan), JSON.stringify(viewableIn.toSorted())]
 }
 
-/** Reads the columns of a plan, and trusts their shape: it was checked before they were written. A plan lacks fields that were added later. */
+/** Reads the columns of a plan without a check of their shape. The plan lacks fields that were added to the schema after it was stored. */
 export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
   if (document === null || viewableIn === null) return null
   return { ...parseTrusted<Plan>(document), viewableIn: parseTrusted<string[]>(viewableIn) }

@@ -1,9 +1,9 @@
-// The filters of the plan list, in one table: parser, cache key, SQL, openapi.json, client, guides, the site's controls and `why` read it.
+// The table of the filters of the plan list. The parser, cache keys, SQL, openapi.json, the client, the site and `why` read the table.
 // The file doesn't load the schema, because it also runs in the Worker and in browsers.
 import { readPath } from '../json.ts'
 import type { Plan } from './plan-schema.ts'
 
-/** The paths of a plan at which the value has the type Value, such as `$.category.id`. */
+/** A path in a plan, such as `$.category.id`, at which the value has the type Value. */
 type PathTo<Value, Part = Plan, Start extends string = '$'> = {
   [Name in keyof Part & string]: Part[Name] extends Value | null
     ? `${Start}.${Name}`
@@ -27,7 +27,7 @@ interface FilterDefinition<Value extends FilterValue> {
   path: PathTo<Value>
   /** The path in a plan of the text that the site shows for the value. Default: the value itself. */
   labelPath?: PathTo<string>
-  /** Returns the value that a text in a URL stands for, undefined if the text is invalid. The text is not empty. */
+  /** Reads a text of a URL, which is not empty. Returns undefined if the text is invalid. */
   parse: (text: string) => Value | undefined
 }
 
@@ -41,7 +41,7 @@ const definitions = {
     schema: { type: 'integer', minimum: 0 },
     path: '$.category.id',
     labelPath: '$.category.displayName',
-    // No category has the ID MAX_SAFE_INTEGER (see maxId in plan-schema.ts): a larger number selects no plan.
+    // A number above MAX_SAFE_INTEGER selects no plan, because no category has this ID (see maxId in plan-schema.ts).
     parse: (text) => (/^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined),
   } satisfies FilterDefinition<number>,
   fundType: {
@@ -50,7 +50,7 @@ const definitions = {
     expected: 'text in UTF-8',
     schema: { type: 'string' },
     path: '$.fundType',
-    // Decoding the URL has replaced bytes that are not UTF-8 by this character.
+    // When the URL was decoded, this character replaced bytes that are not UTF-8.
     parse: (text) => (text.includes('\uFFFD') ? undefined : text.normalize('NFC')),
   } satisfies FilterDefinition<string>,
   currency: {
@@ -89,13 +89,13 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
   return true
 }
 
-/** @returns the value with which a filter of the table selects the plan, undefined if no value does */
+/** @returns the value with which a filter selects this plan; undefined if the plan has no value there. */
 export function readFilterValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
   const text = readPathText(plan, path)
   return text === '' ? undefined : parse(text)
 }
 
-/** @returns the value at a path of a plan as a text, empty if the plan has none */
+/** @returns the value at a path, such as `$.category.id`, as a text; '' if the plan has no value there. */
 export function readPathText(plan: Plan, path: string): string {
   const [, ...names] = path.split('.')
   const value = readPath(plan, ...names)

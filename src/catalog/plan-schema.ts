@@ -43,19 +43,19 @@ const lineRules: readonly TextRule[] = [
   [(value) => !hasHiddenCharacter(value), 'text without control, bidirectional and invisible characters'],
 ]
 
-/** The rule for a text. It reports one issue, even if the text breaks several rules. */
+/** Makes the schema of a text. It reports one issue, even if the text breaks several rules. */
 const text = (maxLength: number, rules = textRules) => {
   const error = `text of 1 to ${maxLength} characters`
   const lengthRule: TextRule = [(value) => value.length <= maxLength && value !== '', error]
-  const findBroken = (value: unknown) => [lengthRule, ...rules].find(([isKept]) => !isKept(String(value)))
+  const findBrokenRule = (value: unknown) => [lengthRule, ...rules].find(([isKept]) => !isKept(String(value)))
   return (
     z
       .string(error)
-      // Texts that look the same must be equal, for filters and for plans that share a category.
+      // Texts that look the same become equal: filters compare texts, and so does the merge of plans that share a category.
       .normalize('NFC')
       .trim()
-      .refine((value) => findBroken(value) === undefined, {
-        error: ({ input }) => findBroken(input)?.[1],
+      .refine((value) => findBrokenRule(value) === undefined, {
+        error: ({ input }) => findBrokenRule(input)?.[1],
         abort: true,
       })
       .meta({ maxLength, minLength: 1 })
@@ -66,24 +66,24 @@ const line = (maxLength: number) => text(maxLength, lineRules)
 
 /** The characters that RFC 3986 allows in a path, a query and a fragment. */
 const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
-/** Allows no user name: with one, a URL can seem to have another host. */
+/** Allows no user name, because a user name can look like the host of the URL. */
 const urlPattern = `^https://[A-Za-z0-9._-]+(:[0-9]+)?([/?](${urlCharacter})*)?(#(${urlCharacter})*)?$`
-/** The end of a host's name. Excludes IP addresses in any notation, and names without a dot. */
+/** Matches the end of a host's name, but not of an IP address in any notation, or of a name without a dot. */
 const publicHost = /\.(?:[a-z]{2,}|xn--[a-z0-9-]+)$/
 const isPublicUrl = (url: string) => new RegExp(urlPattern).test(url) && publicHost.test(URL.parse(url)?.hostname ?? '')
 const httpsUrl = line(2000)
   .refine(isPublicUrl, 'an https URL with a domain name, and without a user name, spaces and letters such as é')
   .meta({ format: 'uri', pattern: urlPattern })
 
-/** Replaces -0, which JSON.stringify would change to 0. */
-const writeZero = (value: number) => (value === 0 ? 0 : value)
+/** Replaces -0 by 0, as JSON.stringify does. Otherwise a plan would change when it is stored. */
+const replaceMinusZero = (value: number) => (value === 0 ? 0 : value)
 
 const integer = `an integer from 0 to ${maxId}`
 export const nonNegativeInteger = z
   .int({ error: integer, abort: true })
   .min(0, integer)
   .max(maxId, integer)
-  .overwrite(writeZero)
+  .overwrite(replaceMinusZero)
 
 /** Every JSON parser reads numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
@@ -96,7 +96,7 @@ const amountsByCurrency = z.record(
     .number({ error: 'a number of 0 or more' })
     .min(0, { error: 'a number of 0 or more', abort: true })
     .refine(isShortDecimal, shortDecimal)
-    .overwrite(writeZero),
+    .overwrite(replaceMinusZero),
   {
     error: ({ code }) =>
       code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
@@ -107,7 +107,7 @@ const annualReturn = z
   .number({ error: 'a number in percent per year, or null' })
   .min(-100, { error: 'a number of -100 or more, or null', abort: true })
   .refine(isShortDecimal, shortDecimal)
-  .overwrite(writeZero)
+  .overwrite(replaceMinusZero)
   .nullable()
 
 /** Declares a field: its rule, its description for partners, and an example. */
@@ -121,8 +121,8 @@ const amounts = (description: string, example: Record<string, number>) =>
 const performance = (years: string, example: number) =>
   field(annualReturn, `Annualized return over ${years} in percent per year; null if unknown.`, example)
 
-/** The rule for an object with an ID and a name, or null. */
-const named = (description: string, id: number, name: string) =>
+/** Makes the schema of an object with an ID and a name, or null. */
+const objectWithName = (description: string, id: number, name: string) =>
   z
     .strictObject(
       { id: field(nonNegativeInteger, 'Internal ID.', id), name: field(line(200), 'Name.', name) },
@@ -139,7 +139,7 @@ export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
 const identifierRule =
   '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
 
-/** Has more than digits, so that a command can tell an identifier from the ID of a plan. */
+/** An identifier has not only digits, so that a command can tell it from the ID of a plan. */
 const identifier = z
   .string(identifierRule)
   .max(100, { error: identifierRule, abort: true })
@@ -148,8 +148,8 @@ const date = z.iso.date('a calendar date as YYYY-MM-DD')
 const trueOrFalse = z.boolean('true or false')
 
 /**
- * The fields of a plan in the contract's order. Their examples differ, so that a test sees when two fields are mixed up. Add a new field
- * last, with `.default(value)`: plans and catalog files from before lack it, and get this value.
+ * The fields of a plan, in the order in which partners get them. The examples differ, so that a test sees when two fields are mixed up. Add
+ * a new field last, with `.default(value)`: older plans and catalog files lack the field, and get this value.
  */
 const planShape = {
   id: field(
@@ -195,9 +195,9 @@ const planShape = {
     )
     .nullable()
     .describe('Plan category.'),
-  planType: named('Plan type.', 4, 'Unit Trust'),
-  productRiskLevel: named('Risk rating.', 5, 'Low'),
-  fundManager: named('Company that manages the fund.', 6, 'Société d’Épargne Ɔdum'),
+  planType: objectWithName('Plan type.', 4, 'Unit Trust'),
+  productRiskLevel: objectWithName('Risk rating.', 5, 'Low'),
+  fundManager: objectWithName('Company that manages the fund.', 6, 'Société d’Épargne Ɔdum'),
   fundCurrency: z
     .strictObject(
       { currency: field(currencyCode, 'ISO 4217 currency code.', 'USD') },

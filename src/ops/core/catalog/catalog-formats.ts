@@ -24,9 +24,9 @@ const figureColumn = /^(?:identifier|name|performance.*)$/
 type Purpose = 'figures'
 
 /**
- * Chooses the format of an export by the end of the file's name. Without such an end, it is JSON.
- * @param file '' for standard output. @param purpose limits the columns, which only a spreadsheet has.
- * @throws UserError for a name that ends in another way.
+ * Chooses the format of an export by the end of the file's name. A name without an extension means JSON.
+ * @param file the name; '' for standard output. @param purpose limits the columns of the export, which must then be a spreadsheet.
+ * @throws UserError for another extension, and for JSON with a purpose.
  */
 export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   const extension = extname(file)
@@ -38,10 +38,10 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   throw new UserError(`A catalog file can’t be ${extension}: let the name end with .xlsx, .csv or .json.`)
 }
 
-/** The start of a JSON object, or of a JSON array of objects or arrays: no CSV file starts like this. */
+/** Matches the start of a JSON object, or of a JSON array of objects or arrays. No CSV file starts like this. */
 const jsonStart = /^\s*(?:\{|\[\s*[{[\]])/
 
-/** Reads a file with whole plans. @param file its name. @throws UserError with one line for each defect. */
+/** Reads a file with whole plans. @param file the name of the file. @throws UserError with one line for each defect. */
 export async function readCatalog(file: string, bytes: Uint8Array): Promise<CatalogFile> {
   const content = await readContent(file, bytes)
   return typeof content === 'string' ? parseCatalog(content) : parseCatalogSheets(content)
@@ -49,7 +49,7 @@ export async function readCatalog(file: string, bytes: Uint8Array): Promise<Cata
 
 /**
  * Reads a file with some fields of some plans. The result lists the defects that can be found without the catalog.
- * @param file its name.
+ * @param file the name of the file.
  * @throws UserError for JSON, and for a file without a sheet of plans.
  */
 export async function readUpdate(file: string, bytes: Uint8Array): Promise<CatalogUpdate> {
@@ -59,8 +59,8 @@ export async function readUpdate(file: string, bytes: Uint8Array): Promise<Catal
 }
 
 /**
- * Finds out the format of a file by its content.
- * @param file the name: a file that ends with .json is JSON, whatever it starts with.
+ * Detects the format of a file by its content, and reads the cells of a spreadsheet.
+ * @param file the name of the file. A text file is also JSON if its name ends with .json.
  * @returns the text of JSON, or the cells of a spreadsheet.
  * @throws UserError for a file of another format.
  */
@@ -71,16 +71,16 @@ async function readContent(file: string, bytes: Uint8Array): Promise<string | Sp
   return findFormat(extname(file)) === 'json' || jsonStart.test(text) ? text : parseCsv(text)
 }
 
-/** @returns a text, or the bytes of .xlsx. */
+/** Formats a catalog with all fields of the schema. @returns a text, or the bytes of .xlsx. */
 export async function formatCatalogFile(
   catalog: CatalogFile,
   format: FileFormat,
   purpose?: Purpose,
 ): Promise<string | Uint8Array> {
-  const file = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
-  if (format === 'json') return formatCatalog(file.plans, file.origin)
+  const filled = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
+  if (format === 'json') return formatCatalog(filled.plans, filled.origin)
   const isUntyped = format === 'csv'
   const isWanted = (column: string) => purpose === undefined || figureColumn.test(column)
-  const sheet = formatCatalogSheet(file, { isUntyped }, isWanted)
+  const sheet = formatCatalogSheet(filled, { isUntyped }, isWanted)
   return isUntyped ? formatCsv(sheet) : formatXlsx(sheet)
 }

@@ -19,26 +19,26 @@ import { UserError } from '../../shared/user-error.ts'
 export interface CatalogImport extends PreparedChange {
   notes: string[]
   warnings: string[]
-  /** How many plans of the file are as in the catalog. */
+  /** The number of plans that are in the file, and that it does not change. */
   unchanged: number
-  /** Whether later changes by others stay, because the file says at which revision it was exported. */
+  /** Whether the file was merged, so that later changes by others stay. */
   isMerged: boolean
   sheet: CatalogFile['sheet']
 }
 
 export interface ImportChoice {
-  /** Whether plans that are not in the file are removed. */
+  /** Whether the import removes plans that are not in the file. */
   isPruning?: boolean
-  /** Whether the file overwrites later changes by others, as a file without a revision does. */
+  /** Whether to treat the file like a file without a revision: it overwrites later changes by others. */
   isOverwriting?: boolean
 }
 
-/** How many conflicts a refusal prints. It counts the others. */
+/** A refusal prints so many conflicts, and counts the others. */
 const maxConflicts = 10
 
 /**
- * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog of this revision,
- * and later changes by others stay. From a file without a revision, each plan replaces the plan of the catalog.
+ * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog at that revision,
+ * and later changes by others stay. Each plan of a file without a revision replaces the plan of the catalog.
  * @throws UserError when the file and somebody else changed the same field, the record does not know the revision, or a plan would change its
  *   ID or identifier.
  */
@@ -47,7 +47,7 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
 }
 
 /**
- * Like `prepareImport`, for a file with some fields of some plans. The other fields and plans stay as they are.
+ * Does the same as `prepareImport` for a file with some fields of some plans. The other fields and plans stay as they are.
  * @throws UserError also for a defect of the file, for an identifier that no plan has, and for a plan that would become invalid.
  */
 export async function prepareUpdate(
@@ -57,9 +57,10 @@ export async function prepareUpdate(
 ): Promise<CatalogImport> {
   const prepared = await prepareMerge(store, file, choice, (base, current) => {
     const baseIds = new Set(base?.map(({ id }) => id))
-    const baseNames = new Set(base?.map(({ identifier }) => identifier))
-    // Plans that were added after the export can be updated, too, but a row of the export never means another plan.
-    const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseNames.has(identifier))
+    const baseIdentifiers = new Set(base?.map(({ identifier }) => identifier))
+    // The file can also update plans that were added after its export. But an identifier in the export always means the plan that had it
+    // then.
+    const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseIdentifiers.has(identifier))
     const known = base ? [...base, ...added] : current
     const { plans, defects } = applyPatches(file, known)
     if (defects.length > 0) throw makeDefectError(defects)
@@ -72,25 +73,25 @@ type Plans = readonly CatalogPlan[]
 
 /**
  * Merges a file with the catalog.
- * @param decide gets the catalog at the file's revision, or undefined for a file that overwrites later changes, and the catalog now.
- *   Returns the plans of the file, and the plans that they were edited from.
+ * @param readPlans gets the catalog at the file's revision (undefined for a file that overwrites later changes) and the current catalog.
+ *   Returns the plans of the file, and as `base` the plans from which the file was made.
  */
 async function prepareMerge(
   { db }: Store,
   { origin, sheet, notes = [] }: Omit<CatalogFile, 'plans'>,
   { isPruning = false, isOverwriting = false }: ImportChoice,
-  decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
+  readPlans: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
   const { origin: currentOrigin, plans: stored } = await selectCatalog(db)
   const recorded = origin && !isOverwriting ? await selectBase(db, origin, currentOrigin) : undefined
-  // The plans of a file have every field of the schema. Plans that were stored before a field was added get it for the merge only.
+  // The plans of a file have every field of the schema. For the merge, older plans of the catalog get the fields that were added later.
   const current = stored.map((plan) => fillOlderPlan(plan))
-  const { base, plans } = decide(
+  const { base, plans } = readPlans(
     recorded?.map((plan) => fillOlderPlan(plan)),
     current,
   )
   const storedById = new Map(stored.map((plan) => [plan.id, plan]))
-  // Keeps fields of the catalog that this copy of the code doesn't know.
+  // Keeps fields that the stored plan has and this version of the code doesn't know.
   const file = plans.map((plan) => Object.assign({}, storedById.get(plan.id), plan))
   const merged = mergeCatalog({ base, file, current, isPruning })
   const contested = merged.filter((change) => change.conflicts.length > 0)
@@ -99,11 +100,11 @@ async function prepareMerge(
     const planIds = contested.map(({ planId }) => planId)
     throw makeConflictError(conflicts, await findLaterChanges(db, conflicts, planIds, origin?.revision))
   }
-  const put = merged.flatMap(({ after }) => after ?? [])
-  const mismatches = findIdentityMismatches(put, stored)
+  const kept = merged.flatMap(({ after }) => after ?? [])
+  const mismatches = findIdentityMismatches(kept, stored)
   if (mismatches.length > 0) throw makeDefectError(mismatches)
 
-  // Compared as they are stored, so that the import of an export adds a new field.
+  // Compares with the stored plans, so that the import of an export adds a new field to older plans.
   const changes = merged
     .map(({ planId, after }) => ({ planId, before: storedById.get(planId) ?? null, after }))
     .filter(({ before, after }) => !isSameJson(before, after))
@@ -124,13 +125,13 @@ async function prepareMerge(
   }
 }
 
-function makeConflictError(conflicts: readonly FieldConflict[], later: readonly LaterChange[]): UserError {
-  const others = conflicts.length - maxConflicts
+function makeConflictError(conflicts: readonly FieldConflict[], laterChanges: readonly LaterChange[]): UserError {
+  const otherCount = conflicts.length - maxConflicts
   const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
   return new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
-    ...(others > 0 ? [`${others} more conflicts like these.`] : []),
-    ...later.slice(0, maxConflicts).map(({ sentence }) => sentence),
+    ...(otherCount > 0 ? [`${otherCount} more conflicts like these.`] : []),
+    ...laterChanges.slice(0, maxConflicts).map(({ sentence }) => sentence),
     ...(isOfReturn
       ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']
       : []),
@@ -139,8 +140,8 @@ function makeConflictError(conflicts: readonly FieldConflict[], later: readonly 
 }
 
 /**
- * Selects the catalog that a file was exported from.
- * @param origin the origin of the file. @param current the origin of the catalog as it is now.
+ * Selects the catalog at the revision at which a file was exported.
+ * @param origin the origin of the file. @param current the origin of the current catalog.
  * @throws UserError when the record does not know the revision of the file.
  */
 async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, current: CatalogOrigin): Promise<CatalogPlan[]> {

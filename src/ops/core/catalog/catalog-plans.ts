@@ -1,5 +1,5 @@
-// Reads the catalog as it is, as it was, or as it will be. Times are Unix seconds, by default now. A publication counts from the second in
-// which it was published.
+// Reads the catalog as it is, as it was, or as it will be. Times are Unix seconds, by default the current time. The catalog at a second has
+// all publications of that second.
 import type { CatalogFile } from '../file-formats/catalog-file.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -34,7 +34,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
-/** Like `listPlans`, but with only the fields that a table shows. Reads no whole plans, unless the time is in the future. */
+/** Does the same as `listPlans` for the fields that a table shows. Faster, because D1 returns only these fields, except for a future time. */
 export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })
@@ -42,7 +42,7 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
   return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
-/** @returns the current catalog, changed by the publications that are scheduled until a time. */
+/** @returns the current catalog with the changes of all publications that are scheduled until a time. */
 async function foreseeCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const plans = new Map<number, CatalogPlan | null>(
     (await selectCatalog(store.db)).plans.map((plan) => [plan.id, plan]),
@@ -56,7 +56,7 @@ async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
 }
 
 /**
- * Reads the catalog with its revision, for a file that `prepareImport` can merge later.
+ * Reads the catalog with its revision, so that `prepareImport` can merge an edited file later.
  * @throws UserError when the time is in the future or before the first publication.
  */
 export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
@@ -66,19 +66,21 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
     )
   }
-  const past = await findRevisionAt(store, atSeconds)
-  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
-  return { plans, origin: { catalog, revision: past } }
+  const revision = await findRevisionAt(store, atSeconds)
+  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, revision), selectCatalogOrigin(store.db)])
+  return { plans, origin: { catalog, revision } }
 }
 
 /** @throws UserError when the time is before the first publication. */
 async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
-  const revision = await selectRevisionUpTo(db, (atSeconds + 1) * 1000 - 1)
+  // A revision is about the Unix millisecond of its publication.
+  const lastMillisecond = (atSeconds + 1) * 1000 - 1
+  const revision = await selectRevisionUpTo(db, lastMillisecond)
   if (revision > 0) return revision
   throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
 }
 
-/** Returns whether there was a publication: before the first one, there is no catalog. */
+/** Tells if there was a publication. Without a publication, there is no catalog. */
 export async function hasPublished({ db }: Store): Promise<boolean> {
   return (await selectCatalogOrigin(db)).revision > 0
 }
@@ -86,13 +88,16 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 /** @param name the plan's identifier or ID. @returns undefined when there is no such plan at the time. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
-  const now = (await isFuture(store, atSeconds)) ? (await selectCatalogPlan(store.db, name))?.plan : undefined
-  if (now !== undefined) return (await foreseePlans(store, atSeconds, now)).get(now.id) ?? undefined
+  if (await isFuture(store, atSeconds)) {
+    // Foresees only this plan, unless a publication will add it.
+    const current = (await selectCatalogPlan(store.db, name))?.plan
+    if (current) return (await foreseePlans(store, atSeconds, current)).get(current.id) ?? undefined
+  }
   const plans = await listPlans(store, undefined, atSeconds)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
-/** Like `selectPlan`. @throws UserError when there is no such plan at the time. */
+/** @param name the plan's identifier or ID. @throws UserError when there is no such plan at the time. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)

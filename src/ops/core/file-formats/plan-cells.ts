@@ -30,7 +30,7 @@ const currencyWord = /^[A-Z]{2,3}$/
 function isConverted(text: string): boolean {
   if (formulaStart.test(text)) return true
   if (/^\s*(?:true|false)\s*$/i.test(text)) return true
-  // Digits without an ordinary word.
+  // A text with digits is converted unless it has an ordinary word.
   const words = text.match(/\p{L}+/gu) ?? []
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }

@@ -1,4 +1,4 @@
-// Everything in the current catalog that an operator should look at: the check `plans` of `doctor`.
+// The check result `plans` of `doctor`: finds everything in the current catalog that an operator should look at.
 import { nameSome } from '../../../abbreviate.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
@@ -10,14 +10,18 @@ import { findDuplicateNames, findImplausibleValues, type PlanFinding } from './p
 const maxAgeDays = 45
 
 export type CatalogFinding = PlanFinding & {
-  /** `problem`: the schema got a rule that the plan breaks, so the next publication of the plan is refused. `warning`: may be intended. */
+  /** `problem`: the plan breaks a new rule of the schema, so its next change is refused. `warning`: the value may be intended. */
   level: 'problem' | 'warning'
 }
 
-/** Lists the problems first. */
+/** @returns all findings, the problems first. */
 export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
-  const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
-  const today = formatIsoTime(now).slice(0, 10)
+  const [{ plans }, partners, nowSeconds] = await Promise.all([
+    selectCatalog(db),
+    selectPartners(db),
+    selectNowSeconds(db),
+  ])
+  const today = formatIsoTime(nowSeconds).slice(0, 10)
   const warnings = [
     ...plans.flatMap((plan) => findImplausibleValues(plan, today)),
     ...plans.flatMap((plan) => findOldDate(plan, today)),
@@ -38,7 +42,7 @@ function findInvalidValues(plan: CatalogPlan): PlanFinding[] {
   })
 }
 
-/** Used for checks of the whole catalog, not of a change: a date gets old without a change. */
+/** Finds a performanceDate of more than `maxAgeDays` days ago. Not used for a change of a plan, because a date gets old without a change. */
 function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string): PlanFinding[] {
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
   const message = `performanceDate ${performanceDate} is ${ageDays} days old.`
@@ -49,8 +53,8 @@ function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
-  return [...Map.groupBy(empty, ({ country }) => country)].map(([country, there]) => {
-    const names = nameSome(there.map(({ shortName }) => shortName))
+  return [...Map.groupBy(empty, ({ country }) => country)].map(([country, ofCountry]) => {
+    const names = nameSome(ofCountry.map(({ shortName }) => shortName))
     const message = `No plan is viewable in this country, which has partners: ${names}.`
     return { rule: 'list', subject: country, message }
   })

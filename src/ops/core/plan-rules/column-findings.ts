@@ -1,11 +1,11 @@
-// Finds mistakes in a whole column of a spreadsheet, which show in many plans together: it was sorted alone, swapped with another
+// Finds mistakes in a whole column of a spreadsheet, which show in many plans together: the column was sorted alone, swapped with another
 // column, or filled with one value. Pure.
 import { listChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { ChangedPlan } from './change-findings.ts'
 import { returns, type PlanFinding, type ReturnField } from './plan-findings.ts'
 
-/** Fewer different values change places in an ordinary correction, too. */
-const minMoved = 4
+/** Fewer different values may also move between plans in an ordinary correction. */
+const minMovedValues = 4
 
 /** Finds fields whose values moved between plans, as when one column was sorted without the others. */
 export function findMovedValues(plans: readonly ChangedPlan[]): PlanFinding[] {
@@ -14,54 +14,58 @@ export function findMovedValues(plans: readonly ChangedPlan[]): PlanFinding[] {
   )
   return [...Map.groupBy(changes, ({ field }) => field)].flatMap(([field, moved]) => {
     const oldValues = new Set(moved.map(({ from }) => from))
-    if (oldValues.size < minMoved || !(isPermutation(moved) || isShuffled(moved))) return []
+    if (oldValues.size < minMovedValues || !(isPermutation(moved) || isShuffled(moved))) return []
     const message = `The values of ${field} moved between plans. Was one column sorted without the others?`
     return moved.map(({ subject }) => ({ rule: 'moved', subject, field, message }))
   })
 }
 
-/** Returns whether at least nine of ten new values are the old values of other plans, each old value counted once. */
+/** Tells if at least nine of ten new values are old values of the column. Each old value counts for only one new value. */
 function isPermutation(changes: readonly ValueChange[]): boolean {
-  const old = Map.groupBy(changes, ({ from }) => from)
-  const added = [...Map.groupBy(changes, ({ to }) => to)].map(([value, same]) =>
-    Math.max(0, same.length - (old.get(value)?.length ?? 0)),
-  )
-  return added.reduce((sum, count) => sum + count, 0) <= changes.length / 10
+  const plansByOldValue = Map.groupBy(changes, ({ from }) => from)
+  const plansByNewValue = Map.groupBy(changes, ({ to }) => to)
+  let addedCount = 0
+  for (const [value, plans] of plansByNewValue) {
+    addedCount += Math.max(0, plans.length - (plansByOldValue.get(value)?.length ?? 0))
+  }
+  return addedCount <= changes.length / 10
 }
 
-/** Fewer numbers look shuffled by chance. */
+/** Fewer numbers may look shuffled by chance. */
 const minShuffled = 8
-/** An ordinary return changes by fewer percentage points in a month. */
-const ordinaryChange = 2
-/** In an ordinary month of the demo catalog, a tenth of the returns look like another plan's. */
+/** An ordinary return changes by less in a month. */
+const ordinaryChangePoints = 2
+/** The share of shuffled returns. In an ordinary month of the demo catalog, a tenth of the returns look shuffled. */
 const minShuffledShare = 1 / 4
 
 /**
- * Returns whether new figures moved between plans, because their column was sorted alone: for many plans, the new figure is far from the
- * plan's old figure, and near the old figure that has the same place in ascending order.
+ * Tells if a column of numbers was sorted without the others, although the numbers are new: many new numbers are much nearer to the old
+ * number of their rank in the column than to the old number of their plan.
  */
 function isShuffled(changes: readonly ValueChange[]): boolean {
-  const figures = changes.flatMap(({ from, to }) =>
+  const numbers = changes.flatMap(({ from, to }) =>
     typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
   )
-  const ascending = figures.map(({ from }) => from).toSorted((a, b) => a - b)
-  const foreign = figures
+  const oldAscending = numbers.map(({ from }) => from).toSorted((a, b) => a - b)
+  const shuffled = numbers
     .toSorted((a, b) => a.to - b.to || a.from - b.from)
-    .filter(({ from, to }, place) => Math.abs(to - from) > Math.abs(to - (ascending[place] ?? 0)) + ordinaryChange)
-  return figures.length >= minShuffled && foreign.length >= figures.length * minShuffledShare
+    .filter(
+      ({ from, to }, rank) => Math.abs(to - from) > Math.abs(to - (oldAscending[rank] ?? 0)) + ordinaryChangePoints,
+    )
+  return numbers.length >= minShuffled && shuffled.length >= numbers.length * minShuffledShare
 }
 
-/** Fewer plans get the same return in an ordinary month, too. */
+/** Fewer plans may also get the same return in an ordinary month. */
 const minFilled = 3
 
-/** Finds returns that become the same in most of the changed plans. */
+/** Finds a value that one return gets in most of the changed plans. */
 export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((field) => {
     const changed = plans.filter(({ before, after }) => after[field] !== null && before[field] !== after[field])
-    return [...Map.groupBy(changed, ({ after }) => after[field])].flatMap(([value, alike]) => {
-      if (alike.length < minFilled || alike.length <= plans.length / 2) return []
+    return [...Map.groupBy(changed, ({ after }) => after[field])].flatMap(([value, samePlans]) => {
+      if (samePlans.length < minFilled || samePlans.length <= plans.length / 2) return []
       const message = `${field} becomes ${value} in most of the changed plans. Was one value filled down the column?`
-      return alike.map(({ after }) => ({ rule: 'filled', subject: after.identifier, field, message }))
+      return samePlans.map(({ after }) => ({ rule: 'filled', subject: after.identifier, field, message }))
     })
   })
 }
@@ -69,7 +73,7 @@ export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] 
 /** With fewer plans, only an exact swap is a finding. */
 const minSwapped = 3
 
-/** Finds two returns that changed places: in most plans, each new value is, or is near, the old value of the other return. */
+/** Finds two returns that changed places in most plans: each new value is equal or near to the old value of the other return. */
 export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((first, index) =>
     returns.slice(index + 1).flatMap((second) => {
@@ -87,7 +91,7 @@ export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[]
   )
 }
 
-/** Returns whether both new values are much nearer to the old value of the other return than to their own. */
+/** Tells if the new values of two returns are much nearer to the old value of the other return than to their own old value. */
 function isSwapped({ before, after }: ChangedPlan, first: ReturnField, second: ReturnField): boolean {
   const [old1, old2, new1, new2] = [before[first], before[second], after[first], after[second]]
   if (old1 === null || old2 === null || new1 === null || new2 === null) return false

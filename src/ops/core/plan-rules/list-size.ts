@@ -1,5 +1,5 @@
-// How large the list of a country may become. The Worker's memory holds lists of up to 24 MB, and KV of up to 25 MiB. A larger list would
-// be cached nowhere, and each request would read all of it from D1.
+// Limits the size of a country's list. The Worker's memory holds lists of up to 24 MB, and KV of up to 25 MiB. A larger list would be
+// cached nowhere, and each request would read the whole list from D1.
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { ListSize } from '../../../db/catalog-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
@@ -11,18 +11,17 @@ const maxListBytes = 24 * megabyte
 /** The size of each list, by country. */
 export type ListSizes = ReadonlyMap<string, ListSize>
 
-/** The list of each country before and after a change. */
-export interface ListsOfChange {
+export interface ListSizeChange {
   before: ListSizes
   after: ListSizes
 }
 
 /**
- * Measures the lists before and after a change.
- * @param others the lists without the plans that change.
+ * Measures the lists of all countries before and after a change.
+ * @param others the sizes of the lists without the plans that change.
  * @throws UserError with one line for each list that grows above the limit. A list that was too large before may become shorter.
  */
-export function measureLists(others: ListSizes, changes: readonly PlanChange[]): ListsOfChange {
+export function measureLists(others: ListSizes, changes: readonly PlanChange[]): ListSizeChange {
   const measure = (side: 'before' | 'after') => {
     const plans = changes.flatMap((change) => change[side] ?? [])
     return addToLists(others, plans)
@@ -41,7 +40,7 @@ function addToLists(lists: ListSizes, plans: readonly CatalogPlan[]): ListSizes 
   const encoder = new TextEncoder()
   const sizes = new Map(lists)
   for (const { viewableIn, ...plan } of plans) {
-    // Plus the comma after the plan.
+    // 1 byte for the comma after the plan.
     const planBytes = encoder.encode(JSON.stringify(plan)).byteLength + 1
     for (const country of viewableIn) {
       const { plans: count, bytes } = sizes.get(country) ?? { plans: 0, bytes: 0 }

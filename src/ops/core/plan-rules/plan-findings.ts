@@ -4,7 +4,7 @@ import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 export interface PlanFinding {
-  /** The kind of mistake, such as `return` or `jump`. */
+  /** The rule that found the value, such as `return` or `jump`. */
   rule: string
   /** The identifier of a plan, or the code of a country. */
   subject: string
@@ -14,26 +14,26 @@ export interface PlanFinding {
   message: string
 }
 
-/** How many different messages of one rule are printed. */
-const maxMessages = 3
+/** The maximum of different messages that are printed for one rule. */
+const maxMessagesPerRule = 3
 
 /**
- * Joins findings for printing. Findings of one rule with the same message become one, which names their subjects. The message with the
- * fewest findings comes first: a single wrong year stays visible beside a month of other dates. One more finding counts the rest, and names
- * their fields: a whole column may be wrong.
+ * Joins findings for printing. Findings of one rule with the same message become one finding with all subjects. For each rule, the messages
+ * with the fewest findings are kept, so that a single wrong year is seen among many other dates. A last finding counts the rest, and names
+ * their fields.
  */
 export function foldFindings<Finding extends PlanFinding>(findings: readonly Finding[]): Finding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((ofRule) => {
     const groups = [...Map.groupBy(ofRule, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
-    const rest = groups.slice(maxMessages).flat()
+    const rest = groups.slice(maxMessagesPerRule).flat()
     const fields = new Set(rest.flatMap(({ field }) => field ?? []))
     const where = fields.size === 0 ? '' : ` in ${nameSome([...fields])}`
-    const joined = groups.slice(0, maxMessages).map((group) => joinSubjects(group))
+    const joined = groups.slice(0, maxMessagesPerRule).map((group) => joinSubjects(group))
     return [...joined, joinSubjects(rest, `More findings of this kind: ${rest.length}${where}.`)].flat()
   })
 }
 
-/** @returns one finding with the subjects of all; an empty list without a finding. @param message by default the message of the first finding. */
+/** @returns the first finding with the subjects of all; an empty list without findings. @param message replaces the message of the finding. */
 function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[], message?: string): Finding[] {
   const [first] = findings
   if (first === undefined) return []
@@ -49,7 +49,7 @@ export function isPlausibleReturn(value: number): boolean {
   return value >= -50 && value <= 100
 }
 
-/** Finds the values of one plan that are probably wrong, without a look at earlier values. @param today the day as YYYY-MM-DD. */
+/** Finds the values of a plan that are probably wrong, whatever the plan was before. @param today the day as YYYY-MM-DD. */
 export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier: subject, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
   const found: PlanFinding[] = []
@@ -63,10 +63,10 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
     const message = `performanceDate ${performanceDate} is ${describeDistance(today, performanceDate)} ahead.`
     found.push({ rule: 'future', subject, field: 'performanceDate', message })
   }
+  // A comparison with no plan lists every value.
   for (const [field, { to: value }] of comparePlans(null, plan)) {
     const problem = typeof value === 'string' ? describeBrokenLetters(value) : undefined
-    if (problem === undefined) continue
-    found.push({ rule: 'letters', subject, field, message: `${field} ${problem} in a wrong encoding.` })
+    if (problem !== undefined) found.push({ rule: 'letters', subject, field, message: `${field} ${problem}.` })
   }
   if (minInvestableAmounts[currency] === undefined) {
     const message = `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`
@@ -78,7 +78,7 @@ export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFin
   return found
 }
 
-/** @param from a day as YYYY-MM-DD, before `to`. @returns `2 days`, or `36 years` for 730 days and more. */
+/** @param from a day as YYYY-MM-DD, before `to`. @returns a text such as `2 days`, or for 731 days and more such as `36 years`. */
 function describeDistance(from: string, to: string): string {
   const days = Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000)
   const years = Math.floor(days / 365.25)
@@ -86,11 +86,11 @@ function describeDistance(from: string, to: string): string {
   return days === 1 ? '1 day' : `${days} days`
 }
 
-/** @returns the text and what is wrong with its letters; undefined when nothing is. */
+/** @returns the text and what a wrong encoding did to its letters, such as `"M???" lost letters in a wrong encoding`; otherwise undefined. */
 function describeBrokenLetters(text: string): string | undefined {
   const repaired = repairLetters(text)
-  if (repaired !== undefined) return abbreviatePair(text, repaired).join(' is probably ')
-  return /\?{3}|\ufffd/.test(text) ? `${abbreviate(text)} lost letters` : undefined
+  if (repaired !== undefined) return `${abbreviatePair(text, repaired).join(' is probably ')} in a wrong encoding`
+  return /\?{3}|\ufffd/.test(text) ? `${abbreviate(text)} lost letters in a wrong encoding` : undefined
 }
 
 /** The character of each byte in Windows-1252. */
@@ -98,7 +98,7 @@ const windows1252 = new TextDecoder('windows-1252').decode(Uint8Array.from({ len
 
 /** @returns the original of a text whose UTF-8 bytes were read as Windows-1252; undefined for any other text. */
 function repairLetters(text: string): string | undefined {
-  // The first byte of a letter outside ASCII, in UTF-8.
+  // In UTF-8, a letter outside ASCII begins with one of these bytes.
   if (!/[\u00c2-\u00f4]/.test(text)) return undefined
   const bytes = Array.from(text, (character) => windows1252.indexOf(character))
   if (bytes.includes(-1)) return undefined
@@ -109,16 +109,16 @@ function repairLetters(text: string): string | undefined {
   }
 }
 
-/** Finds plans with the same name on the same list, which partners' customers can't tell apart. Names the first plan of each pair. */
+/** Finds plans that have the same name as a later plan on the same list: partners' customers can't tell them apart. */
 export function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
   return (['name', 'coolName'] as const).flatMap((field) => {
     const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
     return [...groups.values()].flatMap((namesakes) =>
       namesakes.flatMap((plan, index): PlanFinding[] => {
-        const countriesOf = ({ viewableIn }: CatalogPlan) => viewableIn.filter((code) => plan.viewableIn.includes(code))
-        const other = namesakes.find((namesake, place) => place > index && countriesOf(namesake).length > 0)
+        const listShared = ({ viewableIn }: CatalogPlan) => viewableIn.filter((code) => plan.viewableIn.includes(code))
+        const other = namesakes.slice(index + 1).find((namesake) => listShared(namesake).length > 0)
         if (other === undefined) return []
-        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${other.identifier}, on the list of ${countriesOf(other).join(', ')}.`
+        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${other.identifier}, on the list of ${listShared(other).join(', ')}.`
         return [{ rule: 'name', subject: plan.identifier, field, message }]
       }),
     )

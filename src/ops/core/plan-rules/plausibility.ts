@@ -4,32 +4,32 @@ import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { CatalogSize } from '../../../db/catalog-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
-import { findJumps, findLostFigures, findRenames } from './change-findings.ts'
+import { findJumps, findLostReturns, findRenames, findWrongDate } from './change-findings.ts'
 import { findFilledReturns, findMovedValues, findSwappedReturns } from './column-findings.ts'
 import { findForgottenDates } from './forgotten-figures.ts'
-import { measureLists, type ListsOfChange } from './list-size.ts'
+import { measureLists, type ListSizeChange } from './list-size.ts'
 import { findDuplicateNames, findImplausibleValues, foldFindings, type PlanFinding } from './plan-findings.ts'
 
 /** A larger share of a catalog, or of a country's list, is hardly ever removed on purpose. */
 const maxRemovedShare = 1 / 5
 
 export interface Doubts {
-  /** What the operator confirms, one sentence each: `findings`, folded, and what happens to whole lists. */
+  /** Sentences for the operator to confirm: about the catalog and lists that lose plans, and about the findings. */
   warnings: string[]
   /** A finding for each doubtful value. */
   findings: PlanFinding[]
-  lists: ListsOfChange
+  lists: ListSizeChange
 }
 
 export interface DoubtInput {
   changes: readonly PlanChange[]
   /** The catalog without the plans that change. */
   others: CatalogSize
-  /** The plans that don't change, but have a name that a changed plan gets. */
+  /** The plans that don't change, and have a name that a changed plan gets. */
   namesakes: readonly CatalogPlan[]
   /** The day of the publication, as YYYY-MM-DD. */
   today: string
-  /** An undo brings back earlier figures, dates and names, which are not doubted. */
+  /** Whether the change is an undo. An undo brings back earlier figures, dates and names, which need no confirmation. */
   isUndo: boolean
   /** Whether the operator typed the names of the fields that change. A new name of a plan is then intended. */
   areFieldsNamed?: boolean | undefined
@@ -49,7 +49,7 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, areField
     ...changes.flatMap((change) => findNewlyImplausible(change, today)),
     ...findNewDuplicates(changes, namesakes),
     ...changed.flatMap(findJumps),
-    ...(isUndo ? [] : changed.flatMap(findLostFigures)),
+    ...(isUndo ? [] : changed.flatMap((plan) => [...findLostReturns(plan), ...findWrongDate(plan)])),
     ...(isUndo || areFieldsNamed ? [] : changed.flatMap(findRenames)),
   ]
   const planCount = others.plans + changes.filter(({ before }) => before !== null).length
@@ -71,11 +71,11 @@ function findNewlyImplausible({ before, after }: PlanChange, today: string): Pla
   return listKeyedFindings(after).flatMap(({ finding, key }) => (known.has(key) ? [] : finding))
 }
 
-/** @returns the plan after a change, only with the countries where its name or coolName is new; an empty list without such a country. */
+/** @returns the changed plan, with only the countries where customers see a new name or coolName; an empty list without such a country. */
 export function listNewlyNamed({ before, after }: PlanChange): CatalogPlan[] {
   if (after === null) return []
-  const isSame = after.name === before?.name && after.coolName === before.coolName
-  const viewableIn = after.viewableIn.filter((country) => !isSame || !before?.viewableIn.includes(country))
+  const isRenamed = after.name !== before?.name || after.coolName !== before.coolName
+  const viewableIn = after.viewableIn.filter((country) => isRenamed || !before.viewableIn.includes(country))
   return viewableIn.length === 0 ? [] : [{ ...after, viewableIn }]
 }
 
@@ -89,7 +89,7 @@ function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly C
 }
 
 /** Warns when the catalog or a list loses many plans, or a list its last plan. @param planCount the number of plans before the change. */
-function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListsOfChange): string[] {
+function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListSizeChange): string[] {
   /** @param place the catalog or a list, which has `total` plans before the change. @param isThere whether a plan is in this place. */
   const warnOfRemovals = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
     const removed = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))
