@@ -1,4 +1,4 @@
-// ops keys …: a key is known by its KID, the Unix second from which it signs.
+// ops keys …: the keys that sign access tokens. The KID of a key is the Unix second from which the key signs.
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { formatKeyName } from '../../../crypto/signing-keys.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
@@ -17,7 +17,8 @@ import type { Output, Run } from '../frame/run.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
-const refusal = 'Tokens that it signed will be refused.'
+/** Follows a sentence that names the key. */
+const tokensRefused = 'Tokens that it signed will be refused.'
 
 export const keys = {
   rotate: verb({
@@ -52,7 +53,7 @@ export const keys = {
       const { store, attribution, target } = run
       const secrets = await run.openSecrets(target)
       await checkDroppable(secrets, store, kid)
-      await run.confirm(`The key ${kid} will be deleted. ${refusal}`)
+      await run.confirm(`The key ${kid} will be deleted. ${tokensRefused}`)
       await dropKey(secrets, store, attribution, kid)
       return describeAfterChange(store, run, `The key ${kid} is dropped.${describeRestart(target)}`)
     },
@@ -65,7 +66,8 @@ export const keys = {
     changes: 'at-once',
     json,
     async run({ kid }, { store, attribution, ...run }) {
-      const { live } = await (await run.openSecrets(run.target)).list()
+      const secrets = await run.openSecrets(run.target)
+      const { live } = await secrets.list()
       if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
       const isRecorded = await recordIfMissing(store, attribution, 'keys-rotate', kid)
       const done = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
@@ -74,17 +76,20 @@ export const keys = {
   }),
 }
 
-/** Deletes a key that leaked. If an earlier run has deleted it, records that, in case the database failed during that run. */
+/**
+ * Deletes a leaked key, makes a new key, and records both. If the key is not in use, an earlier run deleted it, maybe while the database
+ * failed: adds the deletion to the record, if it is missing there.
+ */
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
   if (await isKeyInUse(secrets, store, kid)) {
-    await run.confirm(`The key ${kid} will be deleted. ${refusal} A new key will sign at once.`)
-    const next = await replaceLeakedKey(secrets, store, kid)
-    // Printed before the record is written: a database that hangs takes minutes.
-    run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
-    await recordReplacedKey(store, attribution, { kid, next })
-    const done = `Recorded the drop of ${kid} and the new key ${next}.${describeRestart(target)}`
+    await run.confirm(`The key ${kid} will be deleted. ${tokensRefused} A new key will sign at once.`)
+    const newKid = await replaceLeakedKey(secrets, store, kid)
+    // Printed before the record is written, because that takes minutes while the database hangs.
+    run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
+    await recordReplacedKey(store, attribution, { kid, next: newKid })
+    const done = `Recorded the drop of ${kid} and the new key ${newKid}.${describeRestart(target)}`
     return describeAfterChange(store, run, done)
   }
   run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
@@ -96,20 +101,22 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   return describeAfterChange(store, run, done)
 }
 
-/** Lists the keys as a table. It needs no database, because keys are secrets of the Worker. */
+/** Lists the keys, with the use of each at `nowMs`. Needs no database, because keys are secrets of the Worker. */
 async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
-  const { live } = await (await openSecrets(target)).list()
+  const secrets = await openSecrets(target)
+  const { live } = await secrets.list()
   const rows = listKeys(live, nowMs / 1000).map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
   return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
 }
 
-/** @param done says in a sentence what the command did. */
+/** Lists the keys, with a note below. @param done a sentence that says what the command did. */
 async function describeAfterChange(store: Store, run: Run, done: string): Promise<Output> {
+  // The KID of a new key comes from the clock of the server. By another clock, the key may not sign yet.
   const output = await describeKeys(run, await store.askServerTimeMs())
   return { ...output, note: `${describePlace(run.target)} ${done}` }
 }
 
-/** Wrangler reads the keys of the local state, .dev.vars, only when it starts. */
+/** @returns advice for a local target, whose keys are in .dev.vars: a running `npm run dev` does not read this file again. */
 function describeRestart({ remote }: Target): string {
   return remote ? '' : ' Restart npm run dev to use the change.'
 }

@@ -1,4 +1,4 @@
-// partner identify: describes each secret in a text.
+// partner identify: describes each secret, token and signing key in a text.
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { listKeys, type Key } from '../../core/keys/key-ring.ts'
 import {
@@ -7,7 +7,9 @@ import {
   findTokenOwner,
   readOwners,
   type Leak,
+  type Owned,
   type Owners,
+  type TokenClaims,
 } from '../../core/partners/secret-owner.ts'
 import { describeCommand, type Target } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -16,11 +18,11 @@ import type { Output, Run } from '../frame/run.ts'
 
 const form = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
 
-/** A client secret is hashed once for each live secret, which takes time. */
+/** The limit on described leaks. Each client secret takes time: it is hashed once for each live secret. */
 const maxLeaks = 10
 
-/** What a line may hold that can't be compared with the live secrets and keys, by its kind. */
-const uncertain: Record<string, string> = {
+/** Follows `Line 3 may hold `: describes texts that look like a secret or a key, but can't be compared with the live ones, by their kind. */
+const incomparable: Record<string, string> = {
   'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${form}.`,
   'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
@@ -29,47 +31,31 @@ const uncertain: Record<string, string> = {
 interface Known {
   target: Target
   nowSeconds: number
-  /** Undefined when the database could not be read. */
+  /** Undefined when no leak needs the database, or it could not be read. */
   owners: Owners | undefined
-  /** Undefined when the secrets of the Worker could not be read. */
+  /** Undefined when no leak needs the keys, or they could not be read. */
   keys: readonly Key[] | undefined
 }
 
 /**
  * Describes each secret, token and key in a text.
- * @throws UserError when the text has none. When something could not be read, it prints the rest before it throws.
+ * @throws UserError when the text has none. When something could not be read, prints the rest before the error.
  */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
-  const { leaks: found, lines } = findLeaks(text)
+  const { leaks: allLeaks, lines } = findLeaks(text)
   const hints = Object.entries(lines).flatMap(([kind, numbers]) =>
-    numbers.length === 0 ? [] : `${nameLines(numbers)} may hold ${uncertain[kind]}`,
+    numbers.length === 0 ? [] : `${nameLines(numbers)} may hold ${incomparable[kind]}`,
   )
   run.warn(...hints)
-  if (found.length === 0 && hints.length === 0)
-    throw new UserError(`This is no secret, token or signing key of this service: ${form}.`)
-  if (found.length === 0) return { data: [], text: '', findings: 'The text has no other secret, token or signing key.' }
-  const leaks = found.slice(0, maxLeaks)
-  const problems: string[] = []
-  /** Reads what leaks of these kinds are compared with. A failure is kept in `problems`. */
-  const readIf = async <T>(kinds: Leak['kind'][], read: () => Promise<T>): Promise<T | undefined> => {
-    if (!leaks.some(({ kind }) => kinds.includes(kind))) return undefined
-    return read().catch((error: unknown) => {
-      if (!(error instanceof UserError)) throw error
-      problems.push(error.message)
-      return undefined
-    })
+  if (allLeaks.length === 0) {
+    if (hints.length === 0) throw new UserError(`This is no secret, token or signing key of this service: ${form}.`)
+    return { data: [], text: '', findings: 'The text has no other secret, token or signing key.' }
   }
-  const { target, clock } = run
-  const nowSeconds = clock.nowMs() / 1000
-  const [owners, keys] = await Promise.all([
-    readIf(['secret', 'token'], () => readOwnersQuickly(run)),
-    readIf(['signing-key', 'key-name'], async () =>
-      listKeys((await (await run.openSecrets(target)).list()).live, nowSeconds),
-    ),
-  ])
-  const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, { target, nowSeconds, owners, keys })))
-  const rest = found.length - leaks.length
-  if (rest > 0) run.warn(`The text has ${rest} more. Delete from it what is listed below, and run this again.`)
+  const leaks = allLeaks.slice(0, maxLeaks)
+  const { known, problems } = await readKnown(leaks, run)
+  const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, known)))
+  const leftOut = allLeaks.length - leaks.length
+  if (leftOut > 0) run.warn(`The text has ${leftOut} more. Delete from it what is listed below, and run this again.`)
   const hasToken = leaks.some(({ kind }) => kind === 'token')
   const output = {
     data: rows,
@@ -80,9 +66,34 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     run.print(output)
     throw new UserError([...problems, 'Not everything could be read: run this again later.'])
   }
-  const where = target.remote ? `[env.${target.env}]` : 'the local state'
+  const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
   const none = `Nothing matches a live secret, token or key of ${where}: what leaked has ended, or belongs to another environment.`
   return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : none }
+}
+
+/** Reads the live secrets and keys, as far as these leaks need them. @returns a problem for each read that failed. */
+async function readKnown(leaks: readonly Leak[], run: Run): Promise<{ known: Known; problems: string[] }> {
+  const { target, clock } = run
+  const nowSeconds = clock.nowMs() / 1000
+  const problems: string[] = []
+  const readFor = async <T>(kinds: Leak['kind'][], read: () => Promise<T>): Promise<T | undefined> => {
+    if (!leaks.some(({ kind }) => kinds.includes(kind))) return undefined
+    return read().catch((error: unknown) => {
+      if (!(error instanceof UserError)) throw error
+      problems.push(error.message)
+      return undefined
+    })
+  }
+  const readKeys = async () => {
+    const secrets = await run.openSecrets(target)
+    const { live } = await secrets.list()
+    return listKeys(live, nowSeconds)
+  }
+  const [owners, keys] = await Promise.all([
+    readFor(['secret', 'token'], () => readOwnersQuickly(run)),
+    readFor(['signing-key', 'key-name'], readKeys),
+  ])
+  return { known: { target, nowSeconds, owners, keys }, problems }
 }
 
 /** `Lines 1, 2 and 3 more` */
@@ -91,28 +102,41 @@ function nameLines(numbers: number[]): string {
   return `${numbers.length === 1 ? 'Line' : 'Lines'} ${numbers.slice(0, maxLeaks).join(', ')}${rest}`
 }
 
-/** @returns the fields that are printed. Without a match, they lack `ifItLeaked`. */
+/** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches. */
 async function describeLeak(leak: Leak, known: Known): Promise<object> {
   const { line, kind } = leak
-  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
   const { owners, target, nowSeconds } = known
-  const isToken = kind === 'token'
+  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
+  if (owners === undefined) {
+    // Without the database, only a token says whose it is.
+    return {
+      line,
+      kind,
+      state: notKnown,
+      ...(kind === 'token' && describeOwner(kind, leak.claims, leak.claims, target)),
+    }
+  }
   const owned =
-    owners && (isToken ? findTokenOwner(leak.claims, owners, nowSeconds) : await findSecretOwner(leak.text, owners))
-  // While D1 fails, a token still names its partner.
-  const found = owned ?? (isToken && owners === undefined ? leak.claims : undefined)
-  const state = owned?.state ?? (owners === undefined ? notKnown : noMatch)
-  if (found === undefined) return { line, kind, state }
-  const { createdAt, expiresAt } = found
-  const { shortName, clientId } = 'partner' in found ? found.partner : found
-  const flags = isToken ? ['--tokens-only'] : []
-  const ifItLeaked = shortName && describeCommand(target, 'partner', 'lockdown', shortName, ...flags)
+    kind === 'token' ? findTokenOwner(leak.claims, owners, nowSeconds) : await findSecretOwner(leak.text, owners)
+  if (owned === undefined) return { line, kind, state: noMatch }
+  return { line, kind, state: owned.state, ...describeOwner(kind, owned, owned.partner, target) }
+}
+
+/** @returns the times of a secret or a token, its partner, and the command that ends the leak; only the times if no partner is named. */
+function describeOwner(
+  kind: Leak['kind'],
+  { createdAt, expiresAt }: Pick<Owned, 'createdAt' | 'expiresAt'>,
+  { shortName, clientId }: Pick<TokenClaims, 'shortName' | 'clientId'>,
+  target: Target,
+): object {
+  const times = formatTimes({ createdAt, expiresAt })
+  if (shortName === undefined) return times
+  const flags = kind === 'token' ? ['--tokens-only'] : []
   return {
-    line,
-    kind,
-    state,
-    ...formatTimes({ createdAt, expiresAt }),
-    ...(shortName !== undefined && { shortName, clientId, ifItLeaked }),
+    ...times,
+    shortName,
+    clientId,
+    ifItLeaked: describeCommand(target, 'partner', 'lockdown', shortName, ...flags),
   }
 }
 
@@ -121,25 +145,26 @@ const noMatch = 'no live one matches'
 
 /** Says whether a key is in use, and which command drops it. */
 function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: Known): object {
-  const use = keys?.find((one) => one.kid === kid)?.use
+  const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
-  const state = keys === undefined ? notKnown : use === undefined ? noMatch : `in use: it ${uses[use]}`
-  const isInUse = use !== undefined || keys === undefined
-  const only = kind === 'key-name' ? '; here is only its name, which is no secret' : ''
+  const stateIfRead = use === undefined ? noMatch : `in use: it ${uses[use]}`
+  const state = keys === undefined ? notKnown : stateIfRead
+  const mayBeInUse = keys === undefined || use !== undefined
+  const onlyName = kind === 'key-name' ? '; here is only its name, which is no secret' : ''
   const ifItLeaked = describeCommand(target, 'keys', 'drop', kid, '--leaked')
-  return { state: `${state}${only}`, kid, ...(isInUse && { ifItLeaked }) }
+  return { state: `${state}${onlyName}`, kid, ...(mayBeInUse && { ifItLeaked }) }
 }
 
-/** How long to wait for the database. Cloudflare's API waits for minutes for a database that hangs. */
-const patienceMs = 20_000
+/** The deadline for the database: Cloudflare's API waits for minutes for a database that hangs. */
+const deadlineMs = 20_000
 
-/** @throws UserError when the database can't be read, or does not answer in time: after a leak, somebody waits. */
+/** Reads the owners of live secrets. @throws UserError when the database can't be read, or does not answer before the deadline. */
 async function readOwnersQuickly({ withStore, target }: Run): Promise<Owners> {
-  const { promise: deadline, reject } = Promise.withResolvers<never>()
-  const problem = `the database does not answer within ${patienceMs / 1000} s.`
-  const timer = setTimeout(() => reject(new UserError(problem)), patienceMs)
+  const { promise: failAtDeadline, reject } = Promise.withResolvers<never>()
+  const problem = `the database does not answer within ${deadlineMs / 1000} s.`
+  const timer = setTimeout(() => reject(new UserError(problem)), deadlineMs)
   try {
-    return await Promise.race([withStore(target, readOwners), deadline])
+    return await Promise.race([withStore(target, readOwners), failAtDeadline])
   } finally {
     clearTimeout(timer)
   }

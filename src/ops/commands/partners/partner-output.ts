@@ -1,4 +1,4 @@
-// How partners and their credentials are printed.
+// Formats partners and their credentials, and writes the letters that operators send to partners.
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import { type PartnerRequest, type ReplacedSecrets } from '../../core/partners/account-changes.ts'
 import {
@@ -14,20 +14,21 @@ import type { Output } from '../frame/run.ts'
 
 /**
  * Describes a new secret, with the letter to the partner below.
- * @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works.
+ * @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works. The command that replaces a
+ * lost new secret leaves an earlier secret alone.
  */
-export function describeSecret(
-  data: Credentials,
+export function describeNewSecret(
+  credentials: Credentials,
   letter: string,
   target: Target,
   earlierExpiresAt: number | null = null,
 ): Output {
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
-  const another = describeCommand(target, 'partner', 'rotate', data.shortName, ...flags)
+  const another = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
   const shown = `${describePlace(target)} The secret is shown only this once: only its hash is stored.`
   const sending = 'Send this text to the partner, and the secret separately, over a channel that you trust:'
   return {
-    data,
+    data: credentials,
     note: [shown, sending, frameLetter(letter)].join('\n'),
     ifOutputFails: `The secret is lost. To make another one: ${another}`,
   }
@@ -39,14 +40,14 @@ function frameLetter(letter: string): string {
   return [dashes, letter, dashes].join('\n')
 }
 
-/** @returns a line of a letter; nothing for a partner that is not suspended. */
+/** @returns a line for a letter to a suspended partner; an empty text if the partner is not suspended. */
 function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): string {
   return suspendedAt === null
     ? ''
     : '\n- Your account is suspended: every request gets 401 until we end the suspension.'
 }
 
-/** @returns the letter to a new partner. @param origin the origin of the service; undefined when it is not known. */
+/** @returns the letter to a new partner. @param origin the origin of the service; if it is undefined, the letter has no addresses. */
 export function formatWelcome({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
   const api = `${origin}/api/v3/partners`
   const addresses = `
@@ -58,7 +59,7 @@ export function formatWelcome({ shortName, country, clientId }: Credentials, ori
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
 }
 
-/** @returns the letter to a partner with a new secret. @param isLost whether the secret that we sent before was lost. */
+/** @returns the letter to a partner with a new secret. @param isLost whether the new secret replaces one that was lost. */
 export function formatRotationLetter(
   { clientId, shortName }: Credentials,
   { before, earlierExpiresAt, isLost }: Pick<ReplacedSecrets, 'before' | 'earlierExpiresAt'> & { isLost: boolean },
@@ -74,7 +75,7 @@ export function formatRotationLetter(
 - ${earlier}${tokens} Your client ID stays the same.`
 }
 
-/** @returns the letter to a partner whose tokens were ended, with a line that says what to do with it. */
+/** @returns the letter to a partner whose tokens were ended, below a line that asks the operator to send the letter. */
 export function describeEndedTokens(partner: Partner): string {
   const { clientId, shortName, tokensValidFrom } = partner
   const letter = `An access token of ${shortName} (client ID ${clientId}) may be known to others.
@@ -84,17 +85,19 @@ Remove the token from every place where others could read it, such as a log.`
   return `Send this text to the partner:\n${frameLetter(letter)}`
 }
 
-/** @returns the words of the command that takes a change back, after `partner`; undefined when nothing takes it back. */
+/** @returns the words after `partner` of the command that takes a change back; undefined when no command does. */
 export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after: Partner): string[] | undefined {
   const { shortName } = before
-  const fields = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
+  const changed = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
   switch (kind) {
     case 'suspend':
       return ['resume', shortName]
     case 'resume':
       return ['suspend', shortName]
     case 'set':
-      return fields.length === 0 ? undefined : ['set', shortName, ...fields.map((field) => `${field}=${before[field]}`)]
+      return changed.length === 0
+        ? undefined
+        : ['set', shortName, ...changed.map((field) => `${field}=${before[field]}`)]
     case 'end':
     case 'end-tokens':
       return undefined
@@ -113,29 +116,30 @@ export function formatLockdownLetter(
 Your client ID stays the same. Remove the old secret from every place where others could read it.`
 }
 
-/** @returns a row of `partner list`: without the client ID, so that the table fits a narrow terminal. */
+/** @returns a row of the table of `partner list`. The row lacks the client ID, so that the table fits a narrow terminal. */
 export function formatSummaryRow(partner: Partner, nowMs: number) {
   const { shortName, name, country, secrets } = partner
-  const [oldest] = secrets
-  const since = oldest ? formatIsoTime(oldest.createdAt).slice(0, 10) : ''
-  const secretSince = isRotationDue(partner, nowMs) ? `${since}, rotate` : since
+  const [oldestSecret] = secrets
+  const date = oldestSecret ? formatIsoTime(oldestSecret.createdAt).slice(0, 10) : ''
+  const secretSince = isRotationDue(partner, nowMs) ? `${date}, rotate` : date
   return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 
-/** Describes a partner: for people, with a line for each field that has a value, and a line for each secret. */
+/** Describes a partner with a line for each field that has a value, and a line for each secret. */
 export function describePartner(partner: Partner): Output {
   const data = partnerToJson(partner)
-  const lines = Object.entries(data).flatMap(([name, value]): [string, string][] =>
+  const fields = Object.entries(data).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' ? [[name, value]] : [],
   )
   const secrets = partner.secrets.map(({ createdAt, expiresAt }): [string, string] => {
     const end = expiresAt === null ? '' : `, until ${formatIsoTime(expiresAt)}`
     return ['secret', `since ${formatIsoTime(createdAt)}${end}`]
   })
-  return { data, text: formatPairs([...lines, ...secrets]) }
+  return { data, text: formatPairs([...fields, ...secrets]) }
 }
 
+/** Formats a partner for --json. Leaves out the secrets of a past time if a later change deleted them: they are not known then. */
 export function partnerToJson({ id: _id, hasSecretState, secrets, secretEndedAt, ...partner }: Partner) {
-  const state = hasSecretState && { ...formatTimes({ secretEndedAt }), secrets: secrets.map(formatTimes) }
-  return { ...formatTimes(partner), status: readPartnerStatus(partner), ...state }
+  const secretState = hasSecretState && { ...formatTimes({ secretEndedAt }), secrets: secrets.map(formatTimes) }
+  return { ...formatTimes(partner), status: readPartnerStatus(partner), ...secretState }
 }

@@ -22,7 +22,7 @@ import { decodeLeniently } from '../../store/text-encoding.ts'
 import {
   describeEndedTokens,
   describePartner,
-  describeSecret,
+  describeNewSecret,
   findWayBack,
   formatLockdownLetter,
   formatRotationLetter,
@@ -34,15 +34,14 @@ import type { Output, Run } from '../frame/run.ts'
 import { sinceFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
-/** Verbs that only read a partner also take its client ID. */
 const args = { shortName: {} } as const
 const json = 'the partner as an object'
-/** Shared by verbs that change a partner and print it. */
-const change = { args, changes: 'at-once', json } as const
+/** Shared by verbs that change a partner and print its fields. */
+const changeVerb = { args, changes: 'at-once', json } as const
 const credentialsJson = 'an object with clientId, clientSecret, shortName and country'
 const maxGraceDays = 30
 
-/** Parses `--grace`. @throws UserError unless it is a time from 0 to 30 days. */
+/** Parses `--grace`, and keeps its text for messages. @throws UserError unless it is a duration from 0 to 30 days. */
 function parseGrace(text: string): { text: string; seconds: number } {
   const seconds = parseDuration(text)
   if (seconds !== undefined && seconds <= maxGraceDays * 86_400) return { text, seconds }
@@ -73,11 +72,11 @@ export const partner = {
     listHiddenTexts: ({ contact = '' }) => [contact],
     async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
       const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
-      // Read first: after a secret was made, nothing may fail before it is printed.
+      // Read before the secret is made: nothing may fail between the making and the printing of a secret.
       const warning = await describeEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
       if (warning !== undefined) run.warn(warning)
-      run.print(describeSecret(made, formatWelcome(made, origin), run.target))
+      run.print(describeNewSecret(made, formatWelcome(made, origin), run.target))
       if (contact) await storeContact(store, shortName, contact)
     },
   }),
@@ -91,8 +90,8 @@ export const partner = {
       const nowMs = clock.nowMs()
       const create = describeCommand(target, 'partner', 'create', '--help')
       return {
-        data: partners.map((known) => ({ ...partnerToJson(known), isRotationDue: isRotationDue(known, nowMs) })),
-        text: partners.map((known) => formatSummaryRow(known, nowMs)),
+        data: partners.map((one) => ({ ...partnerToJson(one), isRotationDue: isRotationDue(one, nowMs) })),
+        text: partners.map((one) => formatSummaryRow(one, nowMs)),
         note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
       }
     },
@@ -115,7 +114,7 @@ export const partner = {
       'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
     async run(_, run) {
       const { identifyLeaks } = await import('./identify-leaks.ts')
-      return identifyLeaks(await readSecret(run), run)
+      return identifyLeaks(await readPipedText(run), run)
     },
   }),
 
@@ -139,19 +138,14 @@ export const partner = {
     asks: true,
     json: credentialsJson,
     async run({ shortName, grace, replaceNewest }, run) {
-      const graceEnd =
-        grace.seconds === 0 ? 'Earlier secrets stop working now.' : `The old secret works for another ${grace.text}.`
-      const effect = replaceNewest ? 'The newest secret stops working now, and the older one at its time.' : graceEnd
+      const { replacement, effect } = chooseReplacement(grace, replaceNewest)
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
-      const graceRotation = { kind: 'rotate', graceSeconds: grace.seconds } as const
-      const kind = replaceNewest ? 'replace-newest' : 'replace-all'
-      const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
       const { before, credentials } = replaced
       if (before.suspendedAt !== null)
         run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
       const letter = formatRotationLetter(credentials, { ...replaced, isLost: replaceNewest })
-      run.print(describeSecret(credentials, letter, run.target, replaced.earlierExpiresAt))
+      run.print(describeNewSecret(credentials, letter, run.target, replaced.earlierExpiresAt))
     },
   }),
 
@@ -175,41 +169,41 @@ export const partner = {
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, credentials } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(describeSecret(credentials, formatLockdownLetter(credentials, replaced), run.target))
+      run.print(describeNewSecret(credentials, formatLockdownLetter(credentials, replaced), run.target))
       return undefined
     },
   }),
 
-  suspend: changeAccess('suspend', {
+  suspend: makeAccessVerb('suspend', {
     help: 'refuse every request of a partner, also with tokens that it has, until partner resume',
     effect: 'be suspended: every request gets 401, until partner resume',
   }),
 
-  resume: changeAccess('resume', { help: 'end the suspension of a partner', effect: 'get tokens and lists again' }),
+  resume: makeAccessVerb('resume', { help: 'end the suspension of a partner', effect: 'get tokens and lists again' }),
 
   set: verb({
     help: 'change the name for people, the country or the contact of a partner; contact=null deletes the contact',
     example: 'partner set acme country=UG "name=Acme Pay" contact=integrations@acme.example',
-    ...change,
+    ...changeVerb,
     args: { shortName: {}, assignments: { isList: true, parse: parsePartnerFields } },
     asks: true,
     listHiddenTexts: ({ assignments: { contact } }) => [contact ?? ''],
     async run({ shortName, assignments: fields }, run) {
       const { country } = fields
-      const seen = await findPartner(run.store, shortName)
-      const move = country === undefined ? undefined : await describeMove(run.store, seen, country)
-      if (move !== undefined) {
-        run.warn(move)
+      const before = await findPartner(run.store, shortName)
+      const moveWarning = country === undefined ? undefined : await describeMove(run.store, before, country)
+      if (moveWarning !== undefined) {
+        run.warn(moveWarning)
         await run.confirm(`${shortName} will list the plans of ${country}.`)
       }
-      const { output } = await changeAndReport(run, shortName, { kind: 'set', seenId: seen.id, ...fields })
+      const { output } = await changeAndReport(run, shortName, { kind: 'set', seenId: before.id, ...fields })
       const warning = country === undefined ? undefined : await describeEmptyList(run.store, { shortName, country })
       if (warning !== undefined) run.warn(warning)
       return output
     },
   }),
 
-  end: changeAccess('end', {
+  end: makeAccessVerb('end', {
     help: 'end a partner for good: delete its secrets and its contact, and keep its record; its short name stays taken',
     effect: 'be ended for good, and its secrets deleted',
   }),
@@ -237,10 +231,27 @@ export const partner = {
   }),
 }
 
-/** Makes a verb that reads nothing before its change: while the database fails, the partner must be blocked within seconds. */
-function changeAccess(kind: 'suspend' | 'resume' | 'end', { help, effect }: { help: string; effect: string }) {
+/** @returns the change of secrets that the flags of `partner rotate` ask for, and a sentence about the earlier secrets. */
+function chooseReplacement(grace: ReturnType<typeof parseGrace>, replaceNewest: boolean) {
+  if (replaceNewest) {
+    const effect = 'The newest secret stops working now, and the older one at its time.'
+    return { replacement: { kind: 'replace-newest' }, effect } as const
+  }
+  if (grace.seconds === 0) {
+    return { replacement: { kind: 'replace-all' }, effect: 'Earlier secrets stop working now.' } as const
+  }
+  const effect = `The old secret works for another ${grace.text}.`
+  return { replacement: { kind: 'rotate', graceSeconds: grace.seconds }, effect } as const
+}
+
+/**
+ * Declares the verb `suspend`, `resume` or `end`. Before the question, the verb reads nothing, because it must block a partner within
+ * seconds, even while the database fails.
+ * @param effect words that follow `acme will`.
+ */
+function makeAccessVerb(kind: 'suspend' | 'resume' | 'end', { help, effect }: { help: string; effect: string }) {
   return verb({
-    ...change,
+    ...changeVerb,
     help,
     example: `partner ${kind} acme`,
     asks: true,
@@ -251,14 +262,17 @@ function changeAccess(kind: 'suspend' | 'resume' | 'end', { help, effect }: { he
   })
 }
 
-/** Says why a change changed nothing. */
-const unchanged: Partial<Record<PartnerRequest['kind'], string>> = {
+/** Words that follow the short name, and say why a change changed nothing. */
+const whyUnchanged: Partial<Record<PartnerRequest['kind'], string>> = {
   suspend: 'was already suspended',
   resume: 'was not suspended',
   end: 'had already ended',
 }
 
-/** Changes a partner, but not its secrets, and describes it. */
+/**
+ * Makes a change that makes no secret. Returns the partner after the change, and its fields as an output, whose note says when the change
+ * takes effect, and how to take it back.
+ */
 async function changeAndReport(
   run: ChangeRun,
   name: string,
@@ -267,17 +281,18 @@ async function changeAndReport(
   const before = await changePartner(run.store, name, request, run)
   const after = await findPartner(run.store, name)
   const wayBack = findWayBack(request.kind, before, after)
-  const said = [
+  const effect = [
     `The change takes effect everywhere within ${freshness}.`,
     ...(wayBack ? [`To take it back: ${describeCommand(run.target, 'partner', ...wayBack)}`] : []),
-  ]
-  const already = `${after.shortName} ${unchanged[request.kind] ?? 'already has these values'}; nothing changed.`
-  const note = `${describePlace(run.target)} ${after.id === before.id ? already : said.join(' ')}`
+  ].join(' ')
+  const noEffect = `${after.shortName} ${whyUnchanged[request.kind] ?? 'already has these values'}; nothing changed.`
+  // Every change gives a partner a new `id`.
+  const note = `${describePlace(run.target)} ${after.id === before.id ? noEffect : effect}`
   return { output: { ...describePartner(after), note }, after }
 }
 
-/** Reads the text of `partner identify`. @throws UserError when stdin is a terminal, which would show the secret, or empty. */
-async function readSecret({ io: { stdin }, target }: Run): Promise<string> {
+/** Reads a text from standard input. @throws UserError when the text is empty, or typed on a terminal, which would show a secret. */
+async function readPipedText({ io: { stdin }, target }: Run): Promise<string> {
   const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
   if (text.trim() !== '') return text
   const identify = describeCommand(target, 'partner', 'identify')
