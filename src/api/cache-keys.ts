@@ -8,8 +8,8 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
 export const partnerKeyPrefix = 'partner:v3:'
 
 /**
- * A command that changes a partner puts a mark in the place of the partner's copy: an empty value with this metadata. A Worker that has
- * read the mark uses nothing that it knew about the partner before `endedAtMs`.
+ * A command that changes a partner puts a mark in the place of the partner's copy: an empty value with this metadata. While D1 fails, a
+ * Worker that has read the mark uses no data about the partner from before `endedAtMs`.
  */
 export interface PartnerMark {
   shortName: string
@@ -17,14 +17,14 @@ export interface PartnerMark {
   endedAtMs: number
 }
 
-/** A replica of D1 is assumed to lag behind by less than this, so any answer about a partner counts as this much older. */
+/** A replica of D1 is assumed to lag by less than this. So D1's answer may lack changes of the last minute before it. */
 export const maxReplicaLagMs = 60_000
 
 export function getPartnerKey(clientId: string): string {
   return `${partnerKeyPrefix}${clientId}`
 }
 
-/** @returns a text such as `currency=KES`, the same for equal filters. Values are escaped, so that none can pass for another filter */
+/** Writes a filter as text, such as `currency=KES`. Only equal filters have the same text, because values are escaped. */
 export function formatFilter(filter: PlanFilter): string {
   const given = filterNames.filter((name) => filter[name] !== undefined)
   // Fast path: no filter.

@@ -10,7 +10,6 @@ import {
   type SigningKeys,
 } from '../crypto/signing-keys.ts'
 
-/** An access token lives for an hour. */
 export const defaultTokenLifetimeSeconds = 3600
 
 export interface Config {
@@ -19,11 +18,11 @@ export interface Config {
   seal: Seal
   /** The value of `expires_in`. */
   tokenLifetimeSeconds: number
-  /** The cost of hashing a new secret, and of refusing an unknown client. */
+  /** The iterations of PBKDF2 for hashing a new secret, and for refusing an unknown client as slowly as a known one. */
   pbkdf2Iterations: number
 }
 
-/** Variables of the Worker. In wrangler.toml, a variable may be a number. One from `--var` is a string. */
+/** Variables of the Worker. A variable in wrangler.toml may be a number, a variable from `--var` is a string. */
 export interface ConfigSource {
   TOKEN_LIFETIME_SECONDS?: string | number
   PBKDF2_ITERATIONS?: string | number
@@ -71,7 +70,7 @@ async function readSigningKeys(env: object): Promise<SigningKeys> {
     const kid = parseKeyName(name)
     return kid === undefined ? [] : [{ kid, value }]
   })
-  // The IDs can be compared as texts, because all have ten digits.
+  // IDs can be compared as texts, because every ID has ten digits.
   const newestFirst = secrets.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
   const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => readSigningKey(kid, value)))
   if (first !== undefined) return [first, ...rest]
@@ -86,7 +85,7 @@ async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> 
   )
 }
 
-/** Exported for the command line, which hashes secrets. */
+/** Checks PBKDF2_ITERATIONS. Exported for the command line, which hashes secrets. @throws ConfigError when the variable is wrong */
 export function readPbkdf2Iterations({ PBKDF2_ITERATIONS = maxPbkdf2Iterations }: ConfigSource): number {
   const iterations = parsePositiveInteger(PBKDF2_ITERATIONS)
   if (iterations === undefined || !isIterationCount(iterations)) {
@@ -97,6 +96,7 @@ export function readPbkdf2Iterations({ PBKDF2_ITERATIONS = maxPbkdf2Iterations }
   return iterations
 }
 
+/** @returns undefined for anything but an integer of 1 to 10 digits without a leading zero */
 function parsePositiveInteger(value: string | number): number | undefined {
   return /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : undefined
 }

@@ -1,4 +1,4 @@
-// The error codes of the API, with the status and the default message of each. The site explains them.
+// The error codes of the API. Each has a status and a default message. The site explains the codes.
 export const refusals = {
   invalid_request: { status: 400, message: 'The Authorization header or a filter cannot be read.' },
   invalid_client: { status: 401, message: 'Client ID or client secret is wrong.' },

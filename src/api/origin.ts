@@ -1,4 +1,4 @@
-/** @returns the origin of a service in a text: HTTPS, or HTTP on this machine. Undefined for any other text. */
+/** Reads a service's address. @returns its origin, undefined unless it is only an origin, with HTTPS or with HTTP on this machine */
 export function readOrigin(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const { protocol, hostname, origin, href } = new URL(text)

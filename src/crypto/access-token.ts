@@ -7,10 +7,10 @@ import type { SigningKey } from './signing-keys.ts'
 const issuer = 'partner-investment-plan-catalog'
 const audience = 'partner-investment-plan-catalog'
 
-/** A token is valid although its `iat` is up to this far ahead: the clock of the machine that issued it may be. */
+/** An `iat` may be this far ahead of our clock, because the clock of the machine that issued the token may be ahead. */
 const clockSkewSeconds = 60
 
-/** Our tokens are shorter than 1,000 characters. */
+/** A longer text is refused before it is decoded. Our tokens are shorter than 1,000 characters. */
 const maxTokenLength = 2048
 
 export interface AccessTokenClaims {
@@ -20,16 +20,16 @@ export interface AccessTokenClaims {
   partner: string
   /** The partner's country when the token was issued, ISO 3166-1 alpha-2. It may be outdated, so it must not decide about access. */
   country?: string
-  /** Unix seconds. The token was issued without knowing later changes of the partner. */
+  /** Unix seconds. Changes of the partner after this time were not known when the token was issued. */
   iat: number
   /** Unix seconds at which the token expires. */
   exp: number
 }
 
-/** Why a JWS is invalid. Only the log has it: callers see only `invalid_token`. */
+/** The reason why a JWS is invalid. Only the log gets it: callers see only `invalid_token`. */
 export type JwsDefect = 'too_long' | 'not_three_segments' | 'foreign_header' | 'not_canonical' | 'bad_signature'
 
-/** Why a token is invalid. This, too, is only for the log. */
+/** The reason why a token is invalid, only for the log. */
 export type TokenDefect =
   | JwsDefect
   | 'payload_not_an_object'
@@ -44,7 +44,7 @@ export type VerifiedToken =
   | { kind: 'expired' }
   | { kind: 'invalid'; reason: TokenDefect }
 
-/** Makes a signed token. @param tokenId the `jti` claim */
+/** Creates a signed token. @param tokenId the `jti` claim */
 export function issueAccessToken(
   { sub, partner, country, iat, exp }: AccessTokenClaims,
   key: Pick<SigningKey, 'jwk'>,
@@ -54,7 +54,7 @@ export function issueAccessToken(
   return sign(claims, key.jwk, 'HS256')
 }
 
-/** Verifies the signature before the claims, so that only a token that we issued is ever called expired. */
+/** Verifies a token: first its signature, then its claims, so that only a token that we issued is ever called expired. */
 export async function verifyAccessToken(
   token: string,
   keys: readonly SigningKey[],
@@ -65,9 +65,9 @@ export async function verifyAccessToken(
 }
 
 /**
- * Verifies a compact JWS (RFC 7515 section 7.1). The header must equal the header of one of our keys, character by character,
- * which fixes `alg`, `typ` and `kid` before anything is decoded. Every segment must be canonical Base64url. `verify` of hono/jwt is not
- * used: it parses the payload as JSON before it verifies the signature, so the Wycheproof vectors could not test it.
+ * Verifies the signature of a compact JWS (RFC 7515 section 7.1). The header must equal the header of one of our keys, character by
+ * character. This comparison fixes `alg`, `typ` and `kid` before anything is decoded. Every segment must be canonical Base64url. `verify` of
+ * hono/jwt can't run Wycheproof's test vectors: it parses the payload as JSON before it verifies the signature.
  */
 export async function verifyJws(
   token: string,
@@ -97,11 +97,12 @@ function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   if (typeof sub !== 'string' || typeof partner !== 'string') return { kind: 'invalid', reason: 'no_subject' }
   if (!isNumericDate(iat)) return { kind: 'invalid', reason: 'bad_iat' }
   if (!isNumericDate(exp)) return { kind: 'invalid', reason: 'bad_exp' }
+  // The country is only a hint: the token stays valid without it.
   const hint = typeof country === 'string' && /^[A-Z]{2}$/.test(country) ? { country } : {}
   return checkTimes({ sub, partner, ...hint, iat, exp }, nowSeconds)
 }
 
-/** Checks `iat` and `exp` of a token whose signature was verified before. */
+/** Checks `iat` and `exp` of a token whose signature is verified. */
 export function checkTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
   if (claims.iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
   return claims.exp <= nowSeconds ? { kind: 'expired' } : { kind: 'valid', claims }

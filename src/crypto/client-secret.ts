@@ -1,4 +1,4 @@
-// Client IDs and secrets: generate and recognize them, hash a secret for storage, verify one.
+// Generates and recognizes client IDs and secrets. Hashes secrets for storage, and verifies them.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
 /** Deployed Workers refuse more iterations. The local runtime does not, so this code refuses more everywhere. */
@@ -9,7 +9,7 @@ const maxLiveSecrets = 2
 
 /**
  * The source of a regular expression that finds client secrets in any text. It works in JavaScript and in RE2, which scanners such as
- * gitleaks use. It has no word boundaries: in front of a secret may be `ACME_`, the `n` of an escaped line feed or the `3D` of a URL.
+ * gitleaks use. It has no word boundary, because a letter may precede a secret: `ACME_`, the `n` of an escaped line feed, the `3D` of a URL.
  */
 export const clientSecretPattern = 'pcs_[0-9A-Za-z]{36}'
 
@@ -22,7 +22,7 @@ const checksumLength = 6
 const saltBytes = 16
 const digestBytes = 32
 
-/** @returns that many random bytes */
+/** @param length the number of bytes */
 type RandomBytes = (length: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
@@ -42,7 +42,7 @@ export function isClientSecret(text: string): boolean {
   return isFormed && text.slice(end) === computeChecksum(text.slice(secretPrefix.length, end))
 }
 
-/** The CRC-32 of zlib in base 62, padded to 6 digits. (The Worker, which bundles this file, has no `node:zlib`.) */
+/** Computes the CRC-32 of zlib in base 62, padded to 6 digits. (The Worker, which bundles this file, has no `node:zlib`.) */
 function computeChecksum(text: string): string {
   let crc = -1
   for (const byte of new TextEncoder().encode(text)) {
@@ -58,13 +58,13 @@ function computeChecksum(text: string): string {
   return digits
 }
 
-/** Makes a text of random characters. It skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
+/** Generates random characters of base 62. Skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
 function randomText(length: number, random: RandomBytes): string {
-  const limit = 256 - (256 % alphabet.length)
+  const usableBytes = 256 - (256 % alphabet.length)
   let text = ''
   while (text.length < length) {
     for (const byte of random(length)) {
-      if (byte < limit && text.length < length) text += alphabet.charAt(byte % alphabet.length)
+      if (byte < usableBytes && text.length < length) text += alphabet.charAt(byte % alphabet.length)
     }
   }
   return text
@@ -77,39 +77,39 @@ function randomText(length: number, random: RandomBytes): string {
 export async function hashSecret(secret: string, iterations: number, random = randomBytes): Promise<string> {
   if (!isIterationCount(iterations)) throw new RangeError(`PBKDF2 takes 1 to ${maxPbkdf2Iterations} iterations`)
   const salt = random(saltBytes)
-  const digest = await deriveDigest(secret, salt, iterations)
+  const digest = await computeDigest(secret, salt, iterations)
   return `$pbkdf2-sha256$i=${iterations}$${encodeBase64Url(salt)}$${encodeBase64Url(digest)}`
 }
 
 /**
- * Finds the hash that a secret matches. If there is none, the search costs two derivations, whether the client has no hash, because it is
- * unknown, or has one or two. So the duration of a refusal does not tell whether a client exists.
- * @param hashes the hashes of the client's secrets, as `hashSecret` makes them
- * @param dummyIterations the cost of a derivation for a hash that is missing
+ * Finds the stored hash that a secret matches. Without a match, runs PBKDF2 twice, whether the client is unknown or has one or two hashes.
+ * So the duration of a refusal does not tell whether a client exists.
+ * @param storedHashes the hashes of the client's secrets, as `hashSecret` returns them
+ * @param dummyIterations the iterations of PBKDF2 in place of a missing or malformed hash
  * @returns undefined if no hash matches
  */
 export async function findMatchingHash(
   secret: string,
-  hashes: readonly string[],
+  storedHashes: readonly string[],
   dummyIterations: number,
 ): Promise<string | undefined> {
-  for (let index = 0; index < Math.max(hashes.length, maxLiveSecrets); index++) {
-    const hash = hashes[index]
-    const stored = hash === undefined ? undefined : parseHash(hash)
-    const { salt, digest, iterations } = stored ?? { ...dummy, iterations: dummyIterations }
-    const isMatch = areBytesEqual(await deriveDigest(secret, salt, iterations), digest)
-    if (isMatch && stored !== undefined) return hash
+  for (let index = 0; index < Math.max(storedHashes.length, maxLiveSecrets); index++) {
+    const hash = storedHashes[index] ?? ''
+    const parsed = parseHash(hash)
+    const { salt, digest, iterations } = parsed ?? { ...dummyHash, iterations: dummyIterations }
+    const isMatch = areBytesEqual(await computeDigest(secret, salt, iterations), digest)
+    if (isMatch && parsed !== undefined) return hash
   }
   return undefined
 }
 
-/** A derivation uses this salt and digest where a hash is missing or malformed, so that every refusal takes equally long. */
-const dummy = { salt: new Uint8Array(saltBytes), digest: new Uint8Array(digestBytes) }
+/** Takes the place of a missing or malformed hash, so that every refusal takes equally long. */
+const dummyHash = { salt: new Uint8Array(saltBytes), digest: new Uint8Array(digestBytes) }
 
-/** 22 and 43 characters hold the bytes of a salt and of a digest. */
+/** In Base64url, the 16 bytes of a salt take 22 characters, and the 32 bytes of a digest 43. */
 const hashForm = /^\$pbkdf2-sha256\$i=([1-9][0-9]{0,8})\$([\w-]{22})\$([\w-]{43})$/
 
-/** @returns undefined when the hash is malformed */
+/** Reads the parts of a hash that `hashSecret` made. @returns undefined when the hash is malformed */
 function parseHash(hash: string) {
   const [, count, encodedSalt = '', encodedDigest = ''] = hashForm.exec(hash) ?? []
   const iterations = Number(count)
@@ -122,14 +122,14 @@ export function isIterationCount(value: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= maxPbkdf2Iterations
 }
 
-/** Derives 32 bytes by PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2). */
-async function deriveDigest(secret: string, salt: Uint8Array, iterations: number) {
+/** Computes 32 bytes by PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2). */
+async function computeDigest(secret: string, salt: Uint8Array, iterations: number) {
   const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), 'PBKDF2', false, ['deriveBits'])
   const parameters = { name: 'PBKDF2', hash: 'SHA-256', salt, iterations }
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, key, digestBytes * 8))
 }
 
-/** Compares in a time that depends only on the length. (The `timingSafeEqual` of Workers does not exist in Node.) */
+/** Compares in a time that depends only on the length, so that the time tells nothing about the bytes. (The `timingSafeEqual` of Workers does not exist in Node.) */
 export function areBytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0

@@ -1,4 +1,4 @@
-// The keys that sign and verify access tokens. Each is a secret of the Worker, whose name says from when the key signs.
+// The keys that sign and verify access tokens. Each key is a secret of the Worker. The secret's name says from when the key signs.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
 /** An HS256 key, ready for use. */
@@ -7,13 +7,13 @@ export interface SigningKey {
   kid: string
   /** Signs tokens. It is a JWK, because hono/jwt writes `kid` into the header only when it gets a JWK. */
   jwk: OctJwk
-  /** Verifies tokens. It is kept, because importing the key takes as long as verifying a token. */
+  /** Verifies tokens. Imported only once, because an import takes as long as verifying a token. */
   verifyKey: CryptoKey
   /** The first segment of every token that this key signs. */
   encodedHeader: string
 }
 
-/** The newest key first. All of them verify tokens. */
+/** The newest key comes first. All keys verify tokens. `findSigningKey` finds the key that signs. */
 export type SigningKeys<Key = SigningKey> = readonly [Key, ...Key[]]
 
 interface OctJwk {
@@ -24,15 +24,15 @@ interface OctJwk {
   k: string
 }
 
-/** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
+/** An HS256 key must be at least as long as the hash (RFC 7518 section 3.2). */
 export const minKeyBytes = 32
 
-/** @returns the name of the secret that holds a key */
+/** Writes the name of the secret that holds a key: `JWT_KEY_1795262400`. */
 export function formatKeyName(kid: string): string {
   return `JWT_KEY_${kid}`
 }
 
-/** @returns the ID of the key that a secret of this name holds, undefined if the secret is no key */
+/** Reads the key's ID from the name of a secret. @returns undefined if no secret of this name holds a key */
 export function parseKeyName(name: string): string | undefined {
   return /^JWT_KEY_(\d{10})$/.exec(name)?.[1]
 }
@@ -42,7 +42,7 @@ export function generateKey(): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }
 
-/** Makes a key from the value of its secret. @returns undefined when the value is not a key in Base64url */
+/** Imports a key. @param k the value of its secret. @returns undefined when the value is not a key in Base64url */
 export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined
@@ -52,12 +52,7 @@ export async function importSigningKey(kid: string, k: unknown): Promise<Signing
   return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
 }
 
-/** Finds the key that signs now: the newest whose time has come. If there is none, because clocks differ, the oldest signs. */
+/** Finds the key that signs now: the newest key whose time has come. If the time of every key is ahead of this clock, the oldest key signs. */
 export function findSigningKey<Key extends { kid: string }>(keys: SigningKeys<Key>, nowSeconds: number): Key {
-  let [found] = keys
-  for (const key of keys) {
-    found = key
-    if (Number(key.kid) <= nowSeconds) break
-  }
-  return found
+  return keys.find(({ kid }) => Number(kid) <= nowSeconds) ?? keys.at(-1) ?? keys[0]
 }

@@ -1,4 +1,4 @@
-// The Worker's table of contents: middleware, endpoints, and the answers to everything else.
+// The Worker's table of contents: its middleware, its endpoints, and its answers to unknown paths and errors.
 import { routePath } from 'hono/route'
 import { NoSigningKeyError } from '../api/config.ts'
 import { plansPath, tokenPath } from '../api/routes.ts'
@@ -24,11 +24,12 @@ export function createApp(isolate: { takeLine: TakeLine } & TokenDependencies & 
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)
-      return refusal.toResponse(c, routePath(c, -1) === tokenPath)
+      const isFromTokenEndpoint = routePath(c, -1) === tokenPath
+      return refusal.toResponse(c, isFromTokenEndpoint)
     })
 }
 
-/** @returns the refusal that answers a request whose route threw `error` */
+/** Turns an error that a route or middleware threw into the refusal that the caller gets. */
 function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof RateLimitError) {
@@ -38,6 +39,6 @@ function createRefusal(error: unknown): ApiError {
   if (error instanceof StorageError || error instanceof NoSigningKeyError) {
     return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
   }
-  // A bug, or a mistake in the configuration. The stack says where.
+  // A bug, or a mistake in the configuration: the log gets the stack, which says where.
   return new ApiError('internal_error', { reason: (error instanceof Error && error.stack) || reason })
 }

@@ -1,11 +1,12 @@
 /**
- * A map of at most `maxSize`. Evicts the least recently used entries, and does not hold an entry larger than `maxSize`.
- * @param measure the size of an entry, which must not change. By default, every entry has the size 1.
+ * Creates a map whose entries have a total size of at most `maxSize`. `set` evicts the least recently used entries to make room, and
+ * does not store an entry that is larger than `maxSize`.
+ * @param measure returns the size of an entry, always the same. By default, every entry has the size 1.
  */
 export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
   const entries = new Map<string, Value>()
   let size = 0
-  /** The key of the last entry, which need not be moved: most requests read the same entry as the request before. */
+  /** The last key of `entries`. Fast path: `get` need not move its entry. Most requests read the same entry as the previous request. */
   let newestKey: string | undefined
 
   function remove(key: string): void {
@@ -26,11 +27,11 @@ export function createBoundedMap<Value>(maxSize: number, measure: (key: string, 
     },
     set: (key: string, value: Value) => {
       remove(key)
-      const added = measure(key, value)
-      if (added > maxSize) return
+      const addedSize = measure(key, value)
+      if (addedSize > maxSize) return
       entries.set(key, value)
       newestKey = key
-      size += added
+      size += addedSize
       for (const oldestKey of entries.keys()) {
         if (size <= maxSize) return
         remove(oldestKey)

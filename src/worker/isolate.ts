@@ -1,4 +1,4 @@
-// Everything that one isolate remembers between requests, with its bounds. Nothing else in src/worker holds state.
+// Creates and limits everything that one isolate remembers between requests. No other file of src/worker holds state.
 import { createConfigReader } from '../api/config.ts'
 import { createVerifyToken } from './access/verified-tokens.ts'
 import { createCatalogCache } from './cache/catalog-cache.ts'
@@ -11,8 +11,8 @@ const bounds = {
   maxBytes: 24 * 1024 * 1024,
   maxPartners: 10_000,
   /**
-   * Memory for lists that clients are still receiving and that the cache does not hold: three lists of 10,000 plans. With the lists
-   * of the cache, at most 100 MB are in use. An isolate has 128 MB.
+   * Memory for lists that clients are still receiving and that the cache has evicted: three lists of 10,000 plans. An isolate has
+   * 128 MB. The benchmark fails if all lists together take more than 100 MB.
    */
   maxStreamedBytes: 52 * 1024 * 1024,
 }

@@ -10,8 +10,8 @@ export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
   console[level](JSON.stringify({ level, ...event }))
 }
 
-/** Writes a data point of the usage dataset. Never throws, because a request must not fail with the dataset. */
-export function countInDataset(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
+/** Writes a data point to the usage dataset. Never throws: a failure of the dataset must not fail a request. */
+export function writeUsage(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
   try {
     dataset?.writeDataPoint(point)
   } catch {
@@ -19,7 +19,7 @@ export function countInDataset(dataset: AnalyticsEngineDataset | undefined, poin
   }
 }
 
-/** Logs a problem that does not fail the request. Adds the request's ID. */
+/** Logs a problem that does not fail the request, with the request's ID. */
 export type LogWarning = (event: LogEvent) => void
 
 /** Formats a thrown value as text, for the log only. */

@@ -7,12 +7,12 @@ import { endAsConflicted, markSupersededVersions, publish, publishPending, selec
 import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { queryD1, scheduleDeadlineMs } from './deadline.ts'
-import { countInDataset, describeError, log } from './log.ts'
+import { describeError, log, writeUsage } from './log.ts'
 
 /**
  * Runs the schedule once. Never rejects: it logs a failure, and the run of the next minute tries again.
  * @param version the version of the Worker, for the log
- * @param dataset gets a point at the end of each run, by which `ops watch` notices that runs are missing.
+ * @param dataset gets a data point at the end of each run: `ops watch` reports when these points stop
  */
 export async function publishDue(
   d1: D1Database,
@@ -20,44 +20,44 @@ export async function publishDue(
   dataset?: AnalyticsEngineDataset,
 ): Promise<void> {
   const db = openWithDeadline(d1)
-  const clean = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
+  const deleteUnneeded = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
   let result = 'ok'
   try {
-    // The hashes of ended secrets must go even when nothing can be published.
-    await publishInOrder(db, version).finally(clean)
+    // `finally`: the hashes of ended secrets must be deleted even when publishing fails.
+    await publishInOrder(db, version).finally(deleteUnneeded)
   } catch (error) {
     result = 'failed'
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
-  // No short name of a partner has a slash.
-  countInDataset(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
+  // The slash tells the schedule's index from a partner's short name, which has none.
+  writeUsage(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
 }
 
-/** Each statement has a deadline of its own, because a merge of many plans takes many statements. */
+/** Opens D1. Each statement has a deadline of its own, because a merge of many plans takes many statements. */
 function openWithDeadline(d1: D1Database): Database {
   const db = openDatabase(d1)
   const values: Database['values'] = (query) => queryD1(db.values(query), scheduleDeadlineMs)
   return { values, run: values }
 }
 
-/** Publishes what is due, in the order of the times. */
+/** Publishes the publications that are due, the earliest first. */
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const due = await selectDue(db)
   let hasRetry = false
   for (const id of due) {
-    // While a publication will be tried again, no later publication ends as conflicted: it may fit once the earlier publication is published.
-    const willRetry = await publishOrEnd(db, id, !hasRetry, version)
-    hasRetry ||= willRetry
+    // A conflict may disappear when an earlier publication is published. So while one of them waits for the next run, no conflict is final.
+    const isConflictFinal = !hasRetry
+    if (await publishOrEnd(db, id, isConflictFinal, version)) hasRetry = true
   }
   if (due.length > 0) await markSupersededVersions(db)
 }
 
 /**
  * Publishes a publication, or ends it with a conflict.
- * @param mayEnd whether a conflict ends it now.
- * @returns whether the next run tries it again.
+ * @param isConflictFinal if false, a conflict does not end the publication
+ * @returns true if the next run must try the publication again
  */
-async function publishOrEnd(db: Database, id: number, mayEnd: boolean, version: string | undefined): Promise<boolean> {
+async function publishOrEnd(db: Database, id: number, isConflictFinal: boolean, version?: string): Promise<boolean> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
     const outcome = await publishPending(db, decision, 'due', (compared) => publish(db, decision, 'due', compared))
@@ -69,12 +69,13 @@ async function publishOrEnd(db: Database, id: number, mayEnd: boolean, version: 
       case 'unavailable':
         return false
       case 'conflict': {
-        if (!mayEnd) return true
+        if (!isConflictFinal) return true
         const reason = describeMisfit(outcome.misfit)
         const isEnded = await endAsConflicted(db, decision, reason)
         if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
         return false
       }
+      // Other changes were published again and again during the merge.
       case 'overtaken':
         return true
     }

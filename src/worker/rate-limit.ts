@@ -18,37 +18,41 @@ export class RateLimitError extends Error {
 export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'>
 
 /**
- * Counts a sign-in with credentials that this isolate has not verified, whether or not the client exists.
+ * Counts a sign-in with credentials that this isolate has not verified, whether or not the client exists: against the limit of its network,
+ * then against the limit of the client.
  * @param network see `getNetwork`
- * @throws RateLimitError
+ * @throws RateLimitError if one of the limits is exceeded
  */
-export async function countAttempt(
+export async function countUnverifiedSignIn(
   limits: RateLimits,
   network: string,
   clientId: string,
   warn: LogWarning,
 ): Promise<void> {
-  // The network comes first: once it is over its limit, its attempts no longer count against the client.
-  await count(limits, 'AUTH_ADDRESS_RATE_LIMIT', network, warn)
-  await countUse(limits, 'unknown', clientId, warn)
+  // The network comes first: once a network is over its limit, its sign-ins no longer count against the client.
+  await countRequest(limits, 'AUTH_ADDRESS_RATE_LIMIT', network, warn)
+  await countClientUse(limits, 'unknown', clientId, warn)
 }
 
 /**
- * Counts a use of a client ID. Each kind of use has a limit of its own: `unknown` for a sign-in that a stranger may have sent, `known` for a
+ * Counts a use of a client ID. Each kind of use is counted separately: `unknown` for a sign-in that a stranger may have sent, `known` for a
  * sign-in with credentials that this isolate has verified, `load` for a filtered list that is loaded from D1.
- * @throws RateLimitError
+ * @throws RateLimitError if the client has too many uses of this kind
  */
-export function countUse(
+export function countClientUse(
   limits: RateLimits,
   use: 'unknown' | 'known' | 'load',
   clientId: string,
   warn: LogWarning,
 ): Promise<void> {
-  return count(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
+  return countRequest(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
 }
 
-/** @throws RateLimitError, unless the limiter is not bound, fails or hangs: then the request goes on, and `rate_limiter_failed` is logged */
-async function count(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
+/**
+ * Counts a request against a limit. If the limiter is not bound, fails or hangs, logs `rate_limiter_failed`, and lets the request go on.
+ * @throws RateLimitError if the limit is exceeded
+ */
+async function countRequest(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
   let isAllowed = true
   try {
     isAllowed = (await withDeadline(limits[name].limit({ key }), rateLimitDeadlineMs, name)).success
@@ -58,24 +62,26 @@ async function count(limits: RateLimits, name: keyof RateLimits, key: string, wa
   if (!isAllowed) throw new RateLimitError()
 }
 
-/** The address of each request that a Worker, of any customer of Cloudflare, sends to another zone than its own. */
+/** The address from which the Workers of all Cloudflare's customers send requests to other zones. */
 const addressOfWorkers = '2a06:98c0:3600::103'
 
 /**
- * Names the network that sent a request: its IPv4 address, even written as IPv6, or the first 64 bits of its IPv6 address, because one
- * customer has a whole /64 (RFC 6177). All Workers share one address, so a Worker's network is the zone of its owner.
+ * Names the network that sent a request, for its rate limit:
+ * - an IPv4 address, also if it is written as IPv6: the whole address
+ * - an IPv6 address: its first 64 bits, such as `2001:db8:0:1`, because one customer has a whole /64 (RFC 6177)
+ * - a Worker: the zone of its owner, such as `worker:example.com`, because all Workers share one address
  * @param address the value of CF-Connecting-IP
- * @param worker the zone in CF-Worker, a header that clients can't send
+ * @param workerZone the value of CF-Worker, a header that clients can't send
  */
-export function getNetwork(address = 'none', worker?: string): string {
-  // The address in its canonical form (RFC 5952), undefined for IPv4.
+export function getNetwork(address = 'none', workerZone?: string): string {
+  // The canonical form of an IPv6 address (RFC 5952), undefined for any other text.
   const ipv6 = URL.parse(`http://[${address}]`)?.hostname.slice(1, -1)
   if (!ipv6) return address
-  if (ipv6 === addressOfWorkers) return worker ? `worker:${worker}` : ipv6
-  // IPv4 addresses in IPv6 share their first 64 bits (RFC 4291 section 2.5.5.2, RFC 6052).
+  if (ipv6 === addressOfWorkers) return workerZone ? `worker:${workerZone}` : ipv6
+  // An IPv4 address that is written as IPv6 (RFC 4291 section 2.5.5.2, RFC 6052): all of these have the same first 64 bits.
   if (/^(?:::ffff|64:ff9b:):[^:]+:[^:]+$/.test(ipv6)) return ipv6
   const groups = ipv6.split(':').filter((group) => group !== '')
-  // `::` stands for the groups of zeros that are missing.
-  const whole = ipv6.replace('::', `:${'0:'.repeat(8 - groups.length)}`).replace(/^:/, '')
-  return whole.split(':').slice(0, 4).join(':')
+  // Writes out the groups of zeros that `::` stands for.
+  const allGroups = ipv6.replace('::', `:${'0:'.repeat(8 - groups.length)}`).replace(/^:/, '')
+  return allGroups.split(':').slice(0, 4).join(':')
 }

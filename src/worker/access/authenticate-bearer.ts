@@ -1,4 +1,4 @@
-// Checks an access token (RFC 6750), and that its partner exists and is active.
+// Checks an access token (RFC 6750), and checks that the partner in it exists and is active.
 import type { AccessTokenClaims, TokenDefect } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -22,7 +22,7 @@ export async function authenticateBearer(
     : createChallenge('invalid_token', verified.reason)
 }
 
-/** @returns the partner. @throws ApiError with a 401 unless the partner exists, and has the short name that the token names */
+/** @returns `partner`. @throws ApiError with a 401 unless the partner exists and has the short name in the token */
 export function requirePartner(partner: PartnerAccess | undefined, { partner: shortName }: AccessTokenClaims) {
   if (partner?.shortName !== shortName) throw createChallenge('invalid_token', 'unknown_partner')
   return partner
@@ -35,8 +35,8 @@ export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, {
 }
 
 /**
- * Makes a 401 with its WWW-Authenticate header. The header names an error only if the request had a token (RFC 6750 section 3.1).
- * @param reason the reason for the log, which the caller does not see
+ * Creates a 401 with the header WWW-Authenticate. The header names an error only if the request had a token (RFC 6750 section 3.1).
+ * @param reason only the log gets it
  */
 function createChallenge(
   code: 'missing_token' | 'expired_token' | 'invalid_token',

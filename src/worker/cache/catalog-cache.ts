@@ -1,5 +1,5 @@
-// Finds partners and plan lists in the isolate's memory, in KV or in D1, and keeps memory and KV fresh. README.md in this folder
-// explains the rules: `openCatalog` follows its first table from top to bottom.
+// Finds partners and plan lists in the isolate's memory, in KV or in D1, and keeps memory and KV fresh. README.md in this folder has
+// the rules: `openCatalog` follows the rows of the first table there.
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -14,13 +14,14 @@ import { createPlanLists, createListRequest, type EarlyList, type ListAnswer } f
 
 export interface CatalogRequest {
   clientId: string
-  /** The country in the token. Only the early load uses it: the partner's country decides which list is answered. */
+  /** The country in the token. It only chooses the list to load early: the answer has the list of the partner's current country. */
   countryHint: string | undefined
-  /** Undefined if the filters are unreadable: then no list is loaded. */
+  /** Undefined if the filters are unreadable: then no list is loaded, because the request will be refused. */
   filter: PlanFilter | undefined
 }
 
-export interface CatalogEntry {
+/** The catalog, opened for one client. */
+export interface ClientCatalog {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
   /** @throws StorageError when D1 does not answer and there is no usable copy of the list */
@@ -31,24 +32,24 @@ type CatalogCache = ReturnType<typeof createCatalogCache>
 export type OpenCatalog = CatalogCache['openCatalog']
 export type DecideSignIn = CatalogCache['decideSignIn']
 
-/** What D1 or an old copy says about a client that wants to sign in. */
+/** The data about a client that wants to sign in, from D1 or from a copy. */
 export interface ClientFacts {
-  /** Undefined if no partner has the client ID, or if D1 fails and there is no copy. */
+  /** Undefined if no partner has the client ID, or if D1 failed and there is no copy. */
   partner: PartnerAccess | undefined
-  /** The time now, in Unix seconds. D1's clock if D1 answered: the clock of the isolate may be wrong. */
+  /** The current time in Unix seconds: of D1's clock if D1 answered, because the clock of the isolate may be wrong. */
   nowSeconds: number
-  /** Unix seconds: later changes of the partner may be missing. Equals `nowSeconds` if D1 answered. */
+  /** Unix seconds. `partner` may lack changes after this time. Equals `nowSeconds` if D1 answered. */
   asOfSeconds: number
-  /** True if D1 failed, so that the partner may have a newer secret. */
+  /** True if D1 failed and a copy answers, so that `partner` may lack a newer secret. */
   isOld: boolean
-  /** Call it only after the secret was verified. Keeps the check, and reads the partner's list from KV after the response. */
+  /** Keeps D1's answer in memory, and reads the partner's list from KV after the response. Call it only after the secret was verified. */
   accept: () => void
 }
 
 /**
  * Creates the cache of an isolate.
  * @param bounds limits of memory: the bytes of all lists, and the number of partners
- * @param clock the time in Unix milliseconds. It advances while a request waits, unlike `context.nowMs`
+ * @param clock returns the time in Unix milliseconds. The clock advances while a request waits, and `context.nowMs` does not
  */
 export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', number>, clock: () => number = Date.now) {
   const d1 = createD1State(clock)
@@ -56,51 +57,55 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   const lists = createPlanLists(bounds.maxBytes, d1, clock)
 
   /**
-   * Finds the partner of a request. The caller refuses the partner, or reads its list with `readList`.
+   * Finds the partner of a request. The caller refuses the partner, or reads a list with `readList`.
    * @throws StorageError when D1 does not answer and there is no copy of the partner
    */
-  async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {
+  async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<ClientCatalog> {
     const { clientId, countryHint, filter } = request
     const client = checks.get(clientId)
     const check = client?.check
     const ageMs = check ? computeAgeMs(check.checkedAtMs, context.nowMs) : Infinity
     const likelyCountry = check?.partner?.country ?? countryHint
+    /** The list of `likelyCountry`, if this request already reads it while it waits for the check. */
     let early: EarlyList | undefined
     // Fresh.
     if (check && ageMs <= maxAgeMs) {
       checks.renewCopy(context, clientId, client)
-      return createEntry(check)
+      return openWith(check)
     }
     // Due.
     if (check && ageMs <= staleWhileRevalidateMs) {
       if (d1.claimProbe()) context.waitUntil(renewAfterResponse())
-      return createEntry(check)
+      return openWith(check)
     }
     // Old, or none.
-    return d1.withFallback(context, askD1, useOld)
+    return d1.withFallback(context, askD1, useCopies)
 
-    /** While D1 is asked about the client, loads the list that memory lacks: from KV, or from D1 if KV lacks it, too. */
-    async function askD1(): Promise<CatalogEntry> {
-      const asked = checks.ask(context, clientId)
+    /** Asks D1 about the client. Meanwhile, reads the list from KV or D1 if memory lacks the list. */
+    async function askD1(): Promise<ClientCatalog> {
+      const checking = checks.askNearest(context, clientId)
       if (likelyCountry && filter) early = lists.findEarly(createListRequest(context, likelyCountry, filter))
-      return createEntry(await asked)
+      return openWith(await checking)
     }
 
     /**
-     * Answers with an old check after D1 failed for this request.
-     * @param isPaused D1 failed a moment ago and was not asked for this request: if the old list is missing, returns undefined, and D1 is asked
+     * Opens the catalog with the check in memory or the copy of the partner, while D1 fails.
+     * @param isPaused D1 failed a moment ago and was not asked for this request
+     * @returns undefined if there is neither. In a pause, also undefined if the list is missing: then D1 is asked for both
      */
-    async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
-      const old = await checks.readOld(context, clientId)
-      return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
+    async function useCopies(failure: StorageError, isPaused: boolean): Promise<ClientCatalog | undefined> {
+      const source = await checks.findForOutage(context, clientId)
+      if (!source || (isPaused && !(await hasList(source.partner)))) return undefined
+      return openWith(source, failure)
     }
 
-    /** Tells whether an old list can be served. Also true for a request that needs no list, such as one that will be refused. */
-    async function hasOldList({ partner }: ClientCheck | PartnerCopy): Promise<boolean> {
-      return !partner || !filter || lists.ensureOld(createListRequest(context, partner.country, filter))
+    /** Tells if memory or KV has the list of this request. Also true if the request needs no list, because it will be refused. */
+    async function hasList(partner: PartnerAccess | undefined): Promise<boolean> {
+      if (!partner || !filter) return true
+      return lists.ensureInMemory(createListRequest(context, partner.country, filter))
     }
 
-    /** Renews the check, and loads the list again if the renewed check shows that the list is outdated. */
+    /** Renews the check, and then the list, if D1's answer shows that the list is outdated. */
     async function renewAfterResponse(): Promise<void> {
       try {
         await checks.renew(context, clientId)
@@ -110,9 +115,9 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       }
     }
 
-    /** @param failure given if the check or copy is old, because D1 failed */
-    function createEntry({ partner, checkedAtMs }: ClientCheck | PartnerCopy, failure?: StorageError): CatalogEntry {
-      const readList: CatalogEntry['readList'] = (country, listFilter) =>
+    /** @param failure given if D1 failed, so that the check or copy may be outdated */
+    function openWith({ partner, checkedAtMs }: ClientCheck | PartnerCopy, failure?: StorageError): ClientCatalog {
+      const readList: ClientCatalog['readList'] = (country, listFilter) =>
         lists.read(createListRequest(context, country, listFilter), {
           checkedAtMs,
           failure,
@@ -123,9 +128,9 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   }
 
   /**
-   * Asks D1's primary about a client that wants to sign in, and lets the caller decide. While D1 fails, an old copy takes the place of
-   * D1's answer.
-   * @param decideByCopy returns undefined if the copy is not enough: then D1 is asked, unless it failed for this request
+   * Asks D1's primary about a client that wants to sign in, and lets the caller decide. While D1 fails, the check in memory or a copy takes
+   * the place of D1's answer.
+   * @param decideByCopy returns undefined if the copy is not enough: then D1 is asked, unless D1 has just failed for this request
    * @throws StorageError when D1 does not answer and the copy is not enough
    */
   function decideSignIn<T>(
@@ -139,27 +144,28 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       async () => {
         const { check, nowSeconds } = await checks.askPrimary(context, clientId)
         const accept = () => {
-          checks.keep(context, clientId, check)
+          checks.keepCheck(context, clientId, check)
           prefetchList(context, check.partner)
         }
         return decide({ partner: check.partner, nowSeconds, asOfSeconds: nowSeconds, isOld: false, accept })
       },
       async () => {
-        const old = await checks.readOld(context, clientId)
-        // Does not keep the copy: memory would take it for an answer of D1.
-        const accept = () => prefetchList(context, old?.partner)
+        const source = await checks.findForOutage(context, clientId)
+        const partner = source?.partner
+        // Does not keep the copy: memory would take the copy for an answer of D1.
+        const accept = () => prefetchList(context, partner)
         const nowSeconds = Math.floor(context.nowMs / 1000)
-        const asOfSeconds = old ? Math.floor(computeAsOfMs(old.checkedAtMs) / 1000) : 0
-        return decideByCopy({ partner: old?.partner, nowSeconds, asOfSeconds, isOld: true, accept })
+        const asOfSeconds = source ? Math.floor(computeAsOfMs(source.checkedAtMs) / 1000) : 0
+        return decideByCopy({ partner, nowSeconds, asOfSeconds, isOld: true, accept })
       },
     )
   }
 
-  /** Reads the partner's list from KV into memory after the response: most clients ask for it next. */
+  /** After the response, reads the partner's list from KV into memory: most clients ask for this list next. */
   function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
     if (!partner) return
     const request = createListRequest(context, partner.country, {})
-    context.waitUntil(letResponseGo().then(() => lists.ensureOld(request)))
+    context.waitUntil(letResponseGo().then(() => lists.ensureInMemory(request)))
   }
 
   return { openCatalog, decideSignIn, isHeld: lists.isHeld }

@@ -1,5 +1,5 @@
-// What an isolate knows about D1: the newest revision of the catalog, the newest change of a partner, and whether D1 fails. The cache
-// asks D1 only through this object.
+// Remembers what an isolate knows about D1: the newest revision of the catalog, the newest change of a partner, and whether D1 fails. The
+// cache asks D1 only here.
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext, CatalogSession } from './cache-context.ts'
@@ -7,20 +7,20 @@ import { outagePauseMs, outageProbeMs } from './freshness.ts'
 
 export type D1State = ReturnType<typeof createD1State>
 
-/** The newest change of any partner. All checks that were made at this change refer to one object: one answer of D1 confirms them all. */
+/** The newest change of any partner. All checks that were made at this change share one object, so one answer of D1 confirms all of them. */
 export interface NewestChange {
   id: number
-  /** Unix milliseconds of the latest question that D1 answered with this ID. */
+  /** Unix milliseconds at which D1 was last asked and answered with this ID. */
   confirmedAtMs: number
 }
 
-/** The numbers in an answer of D1. Only a check has a change ID. */
+/** The revision and change ID in an answer of D1. Only a check has a change ID. */
 interface VersionNumbers {
   revision: number
   changeId?: number
 }
 
-/** `paused`: D1 failed a moment ago, and no request asks D1. `probing`: one request asks, and the others use old copies until then. */
+/** `paused`: until `untilMs`, requests use copies and don't ask D1, which failed. `probing`: one request asks D1, and the others use copies. */
 type Condition = { kind: 'up' } | { kind: 'paused' | 'probing'; untilMs: number }
 
 type Query<T> = (session: CatalogSession) => Promise<T>
@@ -31,8 +31,8 @@ export function createD1State(clock: () => number) {
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
-  /** Asks D1, and notes whether it answered. */
-  async function read<T>(session: CatalogSession, query: Query<T>): Promise<T> {
+  /** Runs a query, and remembers whether D1 failed. */
+  async function runQuery<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
       condition = { kind: 'up' }
@@ -44,42 +44,42 @@ export function createD1State(clock: () => number) {
   }
 
   /**
-   * Tells whether a request that has an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one
-   * request, which must ask D1, and false for the others until D1 has answered or 6 s have passed. Requests without a copy always ask.
+   * Decides if a request that could use a copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one request,
+   * which must ask D1, and false for the others until D1 has answered or 6 s have passed. Requests without a copy ask D1 in any case.
    */
   function claimProbe(): boolean {
     if (condition.kind === 'up') return true
     const nowMs = clock()
     const remainingMs = condition.untilMs - nowMs
-    // More than the whole pause remains only if the clock stepped back: then D1 is asked.
+    // If more than the whole pause remains, the clock stepped back: then D1 is asked.
     if (remainingMs > 0 && remainingMs <= outagePauseMs) return false
-    // After a failure long ago, D1 may well answer: all requests ask it.
-    const isRecent = remainingMs <= 0 && remainingMs > -outageProbeMs
-    condition = isRecent ? { kind: 'probing', untilMs: nowMs + outageProbeMs } : { kind: 'up' }
+    // After a failure long ago, D1 probably answers: all requests ask D1.
+    const hasJustEnded = remainingMs <= 0 && remainingMs > -outageProbeMs
+    condition = hasJustEnded ? { kind: 'probing', untilMs: nowMs + outageProbeMs } : { kind: 'up' }
     return true
   }
 
-  /** Confirms the checks of the newest change. If the ID is new, no earlier check is confirmed any more. */
+  /** Confirms all checks that were made at the newest change. If the ID is new, no answer confirms the earlier checks any more. */
   function noteChange(id: number, askedAtMs: number): void {
     if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
-    // A late answer must not make the time earlier, unless the time is ahead of the clock, which stepped back.
+    // A late answer must not set the time back. But if the clock stepped back, the time is ahead of the clock, and is corrected.
     else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
       newestChange.confirmedAtMs = askedAtMs
     }
   }
 
   /**
-   * Asks the primary, which never lags behind. If its number is lower than the isolate's, the database was restored, and the lower
+   * Asks the primary, which never lags. If its revision or change ID is lower than the isolate's, the database was restored, and the lower
    * number counts. But if another answer changed the isolate's number meanwhile, a lower number is only late, and does not count.
    */
   async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]
-    const primary = await read(context.openSession('primary'), query)
+    const primary = await runQuery(context.openSession('primary'), query)
     const { revision, changeId } = primary
-    if (newestRevision === revisionBefore || revision > newestRevision) newestRevision = revision
-    if (changeId !== undefined && (newestChange === changeBefore || changeId >= newestChange.id)) {
-      noteChange(changeId, context.nowMs)
-    }
+    const isSameRevision = newestRevision === revisionBefore
+    const isSameChange = newestChange === changeBefore
+    if (isSameRevision || revision > newestRevision) newestRevision = revision
+    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) noteChange(changeId, context.nowMs)
     return primary
   }
 
@@ -92,15 +92,15 @@ export function createD1State(clock: () => number) {
     getNewestChange: () => newestChange,
 
     /**
-     * Asks the nearest replica. If its number is lower than the isolate's, or `isNewEnough` is false, the replica lags behind or the
-     * database was restored. Then the primary is asked, and its answer counts.
+     * Asks the nearest replica. If its revision or change ID is lower than the isolate's, or `isNewEnough` returns false, the replica lags
+     * or the database was restored. Then the primary is asked, and the primary's answer counts.
      */
     readNearest: async <T extends VersionNumbers>(
       context: CacheContext,
       query: Query<T>,
       isNewEnough: (answer: T) => boolean,
     ): Promise<T> => {
-      const nearest = await read(context.openSession('nearest'), query)
+      const nearest = await runQuery(context.openSession('nearest'), query)
       const { revision, changeId } = nearest
       const isBehind = revision < newestRevision || (changeId !== undefined && changeId < newestChange.id)
       if (isBehind || !isNewEnough(nearest)) return readPrimary(context, query)
@@ -112,28 +112,27 @@ export function createD1State(clock: () => number) {
     claimProbe,
 
     /**
-     * Answers from D1, or from old copies while D1 fails: the last two rows of the first table in README.md.
-     * @param ask asks D1
-     * @param useOld returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now
+     * Answers from D1, or from copies while D1 fails: the last two rows of the first table in README.md.
+     * @param useCopies returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now
      * @throws StorageError when D1 does not answer and the copies are not enough
      */
     withFallback: async <T>(
       { warn }: CacheContext,
-      ask: () => Promise<T>,
-      useOld: (failure: StorageError, isPaused: boolean) => Promise<T | undefined>,
+      askD1: () => Promise<T>,
+      useCopies: (failure: StorageError, isPaused: boolean) => Promise<T | undefined>,
     ): Promise<T> => {
       if (!claimProbe()) {
-        const old = await useOld(new StorageError('D1 failed a moment ago'), true)
-        if (old !== undefined) return old
+        const answer = await useCopies(new StorageError('D1 failed a moment ago'), true)
+        if (answer !== undefined) return answer
       }
       try {
-        return await ask()
+        return await askD1()
       } catch (error) {
         if (!(error instanceof StorageError)) throw error
-        const old = await useOld(error, false)
-        if (old === undefined) throw error
+        const answer = await useCopies(error, false)
+        if (answer === undefined) throw error
         warn({ event: 'served_stale', reason: describeError(error) })
-        return old
+        return answer
       }
     },
   }

@@ -1,5 +1,5 @@
-// Reads and writes the copies in KV. A copy counts as missing when KV fails, needs too long or returns data of another shape, and
-// when the copy is too old or its time is ahead of the clock. Nothing here throws.
+// Reads and writes the copies in KV. A copy counts as missing when KV fails, needs too long or returns data of another shape, and when
+// the copy is too old or its time is ahead of the clock. No function here throws.
 import { isJsonObject, parseTrusted } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -9,36 +9,32 @@ import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { Copied } from './copy-renewal.ts'
 
-/** Tells whether a key is within KV's limit of 512 bytes. A stranger's client ID may have any characters. */
+/** KV's limit is 512 bytes. A stranger may send a client ID of any characters, which would make a longer key. */
 export function isKvKey(key: string): boolean {
   return new TextEncoder().encode(key).byteLength <= 512
 }
 
-/** A plan list in memory. `storedAtMs` is about its copy in KV. */
+/** A plan list in memory. */
 export interface HeldList extends Copied {
   body: Uint8Array
-  /** See `computeEtag`. */
+  /** A strong entity tag, in quotes. */
   etag: string
-  /** The catalog's revision that the list belongs to. */
+  /** The revision of the catalog at which the list was read. */
   revision: number
   /** Unix milliseconds at which the list was last known to be current. */
   currentAtMs: number
 }
 
 export async function readListCopy(context: CacheContext, key: string): Promise<HeldList | undefined> {
-  const copy = await readCopy(context, 'plans', key)
+  const copy = await readEntry(context, 'plans', key)
   if (!copy) return undefined
-  const { etag, revision, currentAtMs, bytes } = copy.metadata
-  const hasShape = typeof etag === 'string' && typeof revision === 'number' && typeof currentAtMs === 'number'
-  // Cheap: compares the length, and the braces at both ends. KV guarantees the bytes, so they are not hashed again.
-  if (
-    hasShape &&
-    /^"[\w-]{22}"$/.test(etag) &&
-    bytes === copy.body.byteLength &&
-    copy.body.at(0) === 0x7b &&
-    copy.body.at(-1) === 0x7d
-  ) {
-    const list = { body: copy.body, etag, revision, currentAtMs, storedAtMs: currentAtMs }
+  const { body, metadata } = copy
+  const { etag, revision, currentAtMs, bytes } = metadata
+  const hasEtag = typeof etag === 'string' && /^"[\w-]{22}"$/.test(etag)
+  // Compares only the length and the braces at both ends: KV guarantees the bytes, so hashing a large list would be a waste.
+  const isWhole = bytes === body.byteLength && body.at(0) === 0x7b && body.at(-1) === 0x7d
+  if (hasEtag && typeof revision === 'number' && typeof currentAtMs === 'number' && isWhole) {
+    const list = { body, etag, revision, currentAtMs, storedAtMs: currentAtMs }
     return isUsableInOutage(currentAtMs, context.nowMs) ? list : undefined
   }
   context.warn({ event: 'kv_garbled', entry: 'plans' })
@@ -60,22 +56,24 @@ export interface PartnerCopy {
 
 /** KV's entry for a partner: a copy, or the mark that a command puts in its place (PartnerMark). */
 export interface StoredPartner {
-  /** While D1 fails, a command can end access only if KV has an entry. */
+  /** False if KV has neither a copy nor a mark. While D1 fails, a command can end access only if KV has an entry. */
   hasEntry: boolean
+  /** Undefined if KV has no copy, or a copy that is not usable. */
   copy: PartnerCopy | undefined
-  /** Unix milliseconds at which access ended, according to the mark. 0 for no mark, or if access never ended. */
+  /** Unix milliseconds at which access last ended, according to the mark. 0 for no mark, or if access never ended. */
   endedAtMs: number
 }
 
 /**
- * A copy needs a right seal, which also proves its shape: the version in the key changes with the format. A mark needs no seal,
- * because it gives no access.
+ * Reads KV's entry for a partner. A copy must have a right seal, which also proves its shape: the version in the key changes with the
+ * format. A mark needs no seal, because a mark gives no access.
  * @returns null when KV fails
  */
 export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {
   const key = getPartnerKey(clientId)
-  const stored = await readCopy(context, 'partner', key)
-  if (!stored) return stored === null ? null : { hasEntry: false, copy: undefined, endedAtMs: 0 }
+  const stored = await readEntry(context, 'partner', key)
+  if (stored === null) return null
+  if (stored === undefined) return { hasEntry: false, copy: undefined, endedAtMs: 0 }
   const { shortName, endedAtMs, checkedAtMs, mac } = stored.metadata
   if (typeof endedAtMs === 'number') return { hasEntry: true, copy: undefined, endedAtMs }
   const body = new TextDecoder().decode(stored.body)
@@ -92,7 +90,7 @@ export async function readStoredPartner(context: CacheContext, clientId: string)
 }
 
 /**
- * Puts the short name into the metadata, by which the command line finds the copy of a partner while D1 fails.
+ * Writes the copy of a partner to KV. The metadata have the short name: the command line uses it to find the copy while D1 fails.
  * @returns the time of the copy in Unix milliseconds, undefined if KV refused it
  */
 export async function writePartnerCopy(
@@ -109,13 +107,13 @@ export async function writePartnerCopy(
   return (await writeCopy(context, 'partner', key, new TextEncoder().encode(body), metadata)) ? checkedAtMs : undefined
 }
 
-/** The text under the seal. It differs for each copy: a key and a short name have no line break. */
+/** Writes the text to seal. Key and short name have no line break, so different copies have different texts. */
 function formatSealed(key: string, checkedAtMs: number, shortName: string, body: string): string {
   return [key, checkedAtMs, shortName, body].join('\n')
 }
 
-/** @returns undefined when KV has no entry, null when KV fails or needs too long */
-async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
+/** Reads an entry of KV, a copy or a mark. @returns undefined when KV has no entry, null when KV fails or needs too long */
+async function readEntry({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
   if (!isKvKey(key)) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), kvReadDeadlineMs, 'KV')
@@ -127,7 +125,7 @@ async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', 
   }
 }
 
-/** @returns whether KV took the copy */
+/** Writes a copy to KV. @returns false when KV fails */
 async function writeCopy(
   { kv, warn }: CacheContext,
   entry: 'plans' | 'partner',

@@ -1,8 +1,8 @@
-// Requests of an isolate that need the same thing at the same time share the work for it, such as a query.
+// Lets requests of an isolate that need the same row or list at the same time share one query.
 import { d1DeadlineMs, withDeadline } from '../deadline.ts'
 import type { CacheContext } from './cache-context.ts'
 
-/** Longer than a query of the nearest replica and one of the primary. Older work belongs to a request that was cancelled. */
+/** A query of the nearest replica and then one of the primary take less time. Older work belongs to a request that was cancelled. */
 const maxWorkMs = 2 * d1DeadlineMs + 1000
 
 interface Running<T> {
@@ -12,8 +12,9 @@ interface Running<T> {
 
 /**
  * Returns a function that runs `work`, or waits for the work that another request runs under the same key. A request keeps the work
- * that it starts alive with `waitUntil`. If that request is cancelled even so, its work never settles: when the work is 11 s old,
- * one of the waiting requests starts its own, and the others join it. The map needs no bound: deadlines of D1 and KV settle all work.
+ * that it starts alive with `waitUntil`. If the request is cancelled even so, its work never settles: when the work is 11 s old, one of
+ * the waiting requests starts its own work, and the others wait for that. All other work settles at the deadlines of D1 and KV, so the
+ * map stays small.
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
@@ -21,15 +22,15 @@ export function createSharedWork<T>(clock: () => number) {
 
   function share(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
     const nowMs = clock()
-    const current = running.get(key)
-    const remainingMs = current ? current.startedAtMs + maxWorkMs - nowMs : 0
-    if (current && remainingMs > 0) {
-      // After the clock stepped back, more than the whole time would remain.
+    const other = running.get(key)
+    const remainingMs = other ? other.startedAtMs + maxWorkMs - nowMs : 0
+    if (other && remainingMs > 0) {
+      // `min`, because more than `maxWorkMs` remains after the clock stepped back.
       const waitMs = Math.min(remainingMs, maxWorkMs)
-      return withDeadline(current.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
+      return withDeadline(other.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
         if (!(error instanceof Abandoned)) throw error
-        // The first waiter starts again. The others find its work under the key.
-        forget(key, current)
+        // The first request that gets here starts its own work. The others find that work under the key.
+        forget(key, other)
         return share(key, context, work)
       })
     }
@@ -40,9 +41,9 @@ export function createSharedWork<T>(clock: () => number) {
     return started.result
   }
 
-  /** Removes finished work from the map, but not the work that has replaced it. */
-  function forget(key: string, done: Running<T>): void {
-    if (running.get(key) === done) running.delete(key)
+  /** Removes work from the map, unless other work has replaced it there. */
+  function forget(key: string, work: Running<T>): void {
+    if (running.get(key) === work) running.delete(key)
   }
 
   return share

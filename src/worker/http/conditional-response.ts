@@ -1,4 +1,4 @@
-// Answers with JSON bytes: a 304 if the client knows the ETag, a stream if the body is large.
+// Answers with a body of JSON: with a 304 if the client knows the ETag, and with a stream if the body is large.
 import { withDeadline } from '../deadline.ts'
 import { ApiError } from './api-error.ts'
 
@@ -10,78 +10,83 @@ const sliceBytes = 64 * 1024
 const stallMs = 30_000
 /** A client whose average is slower than this is disconnected, too: 32 KB a second. */
 const minBytesPerMs = 32
-/** The large bodies that the readers of one client may hold. Until one of them ends, the client's next request gets a 503. */
+/** A client that still receives this many other large bodies gets a 503, until one of these responses ends. */
 const maxBodiesPerClient = 2
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
 /**
- * A reader is a response that a client is still receiving.
- * @param maxStreamedBytes limit for all large bodies of readers. A body with several readers counts once. A body in the cache doesn't count.
- * @param isCached tells whether the cache holds a body
+ * Returns a function that creates responses. It limits the memory for large bodies. A reader is a response that a client is still receiving.
+ * @param maxStreamedBytes the limit for the large bodies of all readers. Several readers of a body count once. A body in the cache doesn't count
+ * @param isCached tells if the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
-  /** The large bodies by ETag, with the client of each reader. The references are weak: nothing reports a cancelled request. */
+  /** The large bodies by ETag, with each reader's client ID. The references are weak, because nothing reports a cancelled request. */
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
-  /** @returns undefined if the bodies of the client's other readers, or of all readers, leave no room. A body alone always has room */
-  function addReader(body: Uint8Array, etag: string, client: string) {
-    let [otherBytes, ownBodies] = [0, 0]
-    for (const [otherEtag, { body: other, readers }] of streamed) {
-      const otherBody = other.deref()
+  /**
+   * Adds a reader of a large body, if memory has room: the body has a reader already, or is the only one, or keeps all within the limit.
+   * @returns undefined if memory has no room, or if the client still receives too many other bodies
+   */
+  function addReader(body: Uint8Array, etag: string, clientId: string) {
+    let otherBytes = 0
+    let otherBodiesOfClient = 0
+    for (const [otherEtag, other] of streamed) {
+      const otherBody = other.body.deref()
       if (otherBody === undefined) streamed.delete(otherEtag)
       else if (otherEtag !== etag && !isCached(otherBody)) {
         otherBytes += otherBody.byteLength
-        if (readers.includes(client)) ownBodies++
+        if (other.readers.includes(clientId)) otherBodiesOfClient++
       }
     }
     const known = streamed.get(etag)
-    const isFull = otherBytes > 0 && otherBytes + (isCached(body) ? 0 : body.byteLength) > maxStreamedBytes
-    if (ownBodies >= maxBodiesPerClient || (isFull && !known)) return undefined
+    const addedBytes = isCached(body) ? 0 : body.byteLength
+    const hasRoom = known !== undefined || otherBytes === 0 || otherBytes + addedBytes <= maxStreamedBytes
+    if (!hasRoom || otherBodiesOfClient >= maxBodiesPerClient) return undefined
     const entry = known ?? { body: new WeakRef(body), readers: [] }
     streamed.set(etag, entry)
-    entry.readers.push(client)
+    entry.readers.push(clientId)
     return entry
   }
 
-  /** Streams a large body: if each Response copied it, memory would hold it many times. */
-  function streamBody(body: Uint8Array, etag: string, client: string): ReadableStream {
-    const entry = addReader(body, etag, client)
+  /** Streams a large body, so that all responses share its bytes: a Response that gets the bytes copies them. */
+  function streamBody(body: Uint8Array, etag: string, clientId: string): ReadableStream {
+    const entry = addReader(body, etag, clientId)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
-    // Sends the bytes that other readers hold: `body` may be a second copy, which KV returned after memory evicted the list.
+    // Sends the bytes that other readers already hold. `body` may be a second copy of them, which was read from KV.
     void writeSlices(writable.getWriter(), entry.body.deref() ?? body)
-      // Writing fails when the client disconnects: nobody needs to know.
+      // A client that disconnects is no problem to report.
       .catch(() => {})
       .finally(() => {
-        entry.readers.splice(entry.readers.indexOf(client), 1)
+        entry.readers.splice(entry.readers.indexOf(clientId), 1)
         if (entry.readers.length === 0 && streamed.get(etag) === entry) streamed.delete(etag)
       })
     return readable
   }
 
   /**
-   * @param list its ETag is strong and in quotes (RFC 9110 section 8.8.3)
-   * @param headers the headers of the 200 and of the 304, with the ETag
-   * @param client the ID of the partner's client
+   * @param etag strong and in quotes (RFC 9110 section 8.8.3)
+   * @param headers the headers of the 200 and of the 304, including ETag
    * @throws ApiError with a 503 when the bodies of readers leave no room
    */
   return (
     request: Pick<Request, 'method' | 'headers'>,
     { body, etag }: { body: Uint8Array; etag: string },
     headers: Record<string, string>,
-    client: string,
+    clientId: string,
   ): Response => {
     if (matchesEtag(request.headers.get('If-None-Match'), etag)) {
       return new Response(null, { status: 304, headers })
     }
-    const content =
-      request.method === 'HEAD' ? null : body.byteLength > largeBodyBytes ? streamBody(body, etag, client) : body
-    return new Response(content, { headers: { ...headers, 'Content-Type': 'application/json' } })
+    const respond = (content: ReadableStream | Uint8Array | null) =>
+      new Response(content, { headers: { ...headers, 'Content-Type': 'application/json' } })
+    if (request.method === 'HEAD') return respond(null)
+    return respond(body.byteLength > largeBodyBytes ? streamBody(body, etag, clientId) : body)
   }
 }
 
-/** Proxies that compress, such as Apache, add this to a tag, and send the longer tag back. */
+/** Proxies that compress, such as Apache, add this suffix to a tag, and send the longer tag back to us. */
 const encodingSuffix = /(?:--?|;)(?:gzip|br|zstd|deflate)"$/
 
 /** If-None-Match uses weak comparison (RFC 9110 section 13.1.2): `W/"x"` matches `"x"`. */
@@ -95,13 +100,13 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   })
 }
 
-/** Writes bytes in slices, and gives up when the reader is too slow. */
+/** Writes bytes in slices. Disconnects a reader that is too slow. */
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
   const endsAtMs = Date.now() + stallMs + bytes.byteLength / minBytesPerMs
   try {
     for (let start = 0; start < bytes.byteLength; start += sliceBytes) {
-      const deadlineMs = Math.min(stallMs, endsAtMs - Date.now())
-      await withDeadline(writer.write(bytes.subarray(start, start + sliceBytes)), deadlineMs, 'The reader')
+      const waitMs = Math.min(stallMs, endsAtMs - Date.now())
+      await withDeadline(writer.write(bytes.subarray(start, start + sliceBytes)), waitMs, 'The reader')
     }
     await writer.close()
   } catch (error) {

@@ -1,9 +1,9 @@
-// Limits how many log lines an isolate writes in a second about requests that are many and tell little.
 export const maxLinesPerSecond = 5
 
-/** Counts a line. @returns whether it may be written: the lines of this second are within the limit */
+/** Counts a log line. @returns false if this second already has `maxLinesPerSecond`: then the line must not be written */
 export type TakeLine = (nowMs: number) => boolean
 
+/** Limits the log lines that an isolate writes about minor requests: see `isMinor` in request-log.ts. */
 export function createLineBudget(): TakeLine {
   let second = 0
   let lines = 0

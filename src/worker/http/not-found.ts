@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 import { commonHeaders, type AppEnv } from '../app-env.ts'
 
-/** Tells whether the sender means the API, even with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
+/** Also true for the API's paths with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
 export function isApiPath(path: string): boolean {
   return /^\/+api(?:\/|$)/i.test(path)
 }
@@ -12,12 +12,12 @@ export function isApiPath(path: string): boolean {
 export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
   const refusal = new ApiError('not_found')
   c.set('refusal', refusal)
-  // Browsers name this type first. HTTP libraries send */* or JSON.
+  // Browsers name this type first. HTTP libraries send `*/*` or a type of JSON.
   const isBrowser = /^text\/html/i.test(c.req.header('Accept') ?? '')
   if (isApiPath(c.req.path) || !isBrowser) return refusal.toResponse(c)
   const { body, headers } = await c.env.ASSETS.fetch(new URL('/404', c.req.url))
   const page = new Response(body, { status: 404, headers })
-  const own = { ...commonHeaders(c), 'Cache-Control': 'no-store' }
-  for (const [name, value] of Object.entries(own)) page.headers.set(name, value)
+  const ownHeaders = { ...commonHeaders(c), 'Cache-Control': 'no-store' }
+  for (const [name, value] of Object.entries(ownHeaders)) page.headers.set(name, value)
   return page
 }

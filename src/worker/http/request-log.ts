@@ -2,17 +2,17 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import { countInDataset, log } from '../log.ts'
+import { log, writeUsage } from '../log.ts'
 import type { AppEnv } from '../app-env.ts'
 import type { TakeLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
 
-/** A list from memory that takes longer always gets a log line. A check takes about 200 ms if D1 is far away. */
+/** A list from memory that takes longer always gets a log line. Waiting for a check, about 200 ms if D1 is far away, is not slow. */
 const slowMs = 500
-/** Limits a reason, which can be a long stack, in characters. All texts of a data point share 16 KB. */
+/** In characters. A reason can be a long stack, and all texts of a data point share 16 KB. */
 const maxReasonLength = 512
 
-/** Gives the request its ID and its time. When the answer is known, writes the data point and the log line. */
+/** Returns middleware that gives each request an ID and a time, and after the answer writes the data point and the log line. */
 export function createRequestLog(takeLine: TakeLine) {
   return createMiddleware<AppEnv>(async function logRequest(c, next) {
     const requestId = crypto.randomUUID()
@@ -26,9 +26,11 @@ export function createRequestLog(takeLine: TakeLine) {
     const { status, durationMs, tier, partner } = facts
     if (isApiPath(c.req.path)) recordUsage(c.env.USAGE, facts)
     // Minor requests share a few lines a second. Most requests are lists from memory, and a line costs more than the rest of such a
-    // request. And strangers can send any number of requests that are refused.
-    const isFromMemory = tier === 'memory' && !c.get('answeredBy')?.isOld && status < 400 && durationMs <= slowMs
-    const isMinor = isFromMemory || (partner === undefined && status < 500)
+    // request. And strangers, whose requests have no partner, can send any number of requests.
+    const isCurrentList = tier === 'memory' && !c.get('answeredBy')?.isOld
+    const isUsualList = isCurrentList && status < 400 && durationMs <= slowMs
+    const isFromStranger = partner === undefined && status < 500
+    const isMinor = isUsualList || isFromStranger
     if (isMinor && !takeLine(endedAtMs)) return
     log(status < 500 ? 'info' : 'error', { event: 'request', requestId, method: c.req.method, ...facts })
   })
@@ -36,7 +38,7 @@ export function createRequestLog(takeLine: TakeLine) {
 
 /** @returns the facts of a request for its log line and its data point */
 function describeRequest(c: Context<AppEnv>, durationMs: number) {
-  // `c.var` would build an object of all variables at every use.
+  // `c.get` and not `c.var`, which builds an object of all variables at every use.
   const partner = c.get('partner')
   const answeredBy = c.get('answeredBy')
   const refusal = c.get('refusal')
@@ -55,11 +57,11 @@ function describeRequest(c: Context<AppEnv>, durationMs: number) {
   }
 }
 
-/** Writes the data point of a request. */
 function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnType<typeof describeRequest>): void {
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version } = facts
-  // Queries address the columns by number, so a field keeps its place. The index makes sampling keep every partner visible.
-  countInDataset(dataset, {
+  // Queries address blobs and doubles by their position: never change the order. The index makes Analytics Engine sample each partner
+  // separately, so the requests of a small partner stay visible.
+  writeUsage(dataset, {
     indexes: [partner],
     blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength), version],
     doubles: [facts.durationMs, facts.ageSeconds ?? 0],

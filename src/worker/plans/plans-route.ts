@@ -7,7 +7,7 @@ import { createCacheContext } from '../cache/cache-context.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
 import type { RespondConditionally } from '../http/conditional-response.ts'
-import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
+import { createRoutes, refuseOtherMethods } from '../http/create-routes.ts'
 import { parsePlanFilter } from './filter-query.ts'
 
 export interface PlansDependencies {
@@ -50,5 +50,5 @@ export function createPlansEndpoint({ readConfig, verifyToken, openCatalog, resp
       }
       return respondConditionally(c.req.raw, answer.list, headers, claims.sub)
     })
-    .all('/', methodNotAllowed('GET, HEAD'))
+    .all('/', refuseOtherMethods('GET, HEAD'))
 }

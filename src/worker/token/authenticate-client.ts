@@ -3,33 +3,33 @@ import { findMatchingHash } from '../../crypto/client-secret.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import type { CacheContext } from '../cache/cache-context.ts'
 import type { ClientFacts, DecideSignIn } from '../cache/catalog-cache.ts'
-import { countAttempt, countUse, type RateLimits } from '../rate-limit.ts'
+import { countClientUse, countUnverifiedSignIn, type RateLimits } from '../rate-limit.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
-/** Why a client is refused. For the log: the client sees only `invalid_client`. */
+/** The reason of a refusal. Only the log gets it: the client sees only `invalid_client`. */
 type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
 
 export type ClientAuthentication =
   | ({ kind: 'authenticated'; partner: PartnerAccess } & Pick<ClientFacts, 'nowSeconds' | 'asOfSeconds'>)
-  /** `partner` is given if the client ID exists. */
+  /** `partner` is undefined if the client ID does not exist. */
   | { kind: 'refused'; reason: ClientRefusal; partner: PartnerAccess | undefined }
 
 interface Dependencies {
   decideSignIn: DecideSignIn
   rateLimits: RateLimits
   verifiedSecrets: VerifiedSecrets
-  /** The cost of a derivation for an unknown client. */
+  /** The cost of hashing the secret of an unknown client. */
   pbkdf2Iterations: number
 }
 
 /**
  * Decides whether the client exists, is active, and has this secret.
  *
- * Deriving a key from a secret costs about 12 ms of CPU, so the rate limits come before it, and before D1. Credentials that this isolate
- * remembers cost no derivation, and have a limit of their own. If D1 says that the remembered secret was replaced, the sign-in counts as a
- * stranger's. A refusal costs two derivations, and in a pause of D1 four, whether or not the client exists. A 503 because no copy has the
- * secret costs the same.
+ * Hashing a secret takes about 12 ms of CPU, so the rate limits are checked first, before D1 is asked. Credentials that this isolate
+ * remembers are not hashed, and have a rate limit of their own. But once D1 no longer has the remembered secret, the sign-in counts as a
+ * stranger's. A refusal hashes the secret twice, or four times in a pause of D1, for the copy and for D1's answer. A 503, when D1 fails and
+ * no copy has the secret, takes as long. So the duration does not tell whether the client exists.
  * @param network see `getNetwork`
  * @throws RateLimitError
  * @throws StorageError when D1 does not answer and the copy is not enough
@@ -42,36 +42,32 @@ export async function authenticateClient(
 ): Promise<ClientAuthentication> {
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
-  const memory = await verifiedSecrets.recall(credentials, nowMs)
-  let counted: Promise<void> | undefined
-  /** Counts the request at most once. */
-  const countStranger = () => (counted ??= countAttempt(rateLimits, network, clientId, warn))
-  await (memory.hash === undefined ? countStranger() : countUse(rateLimits, 'known', clientId, warn))
+  const remembered = await verifiedSecrets.recall(credentials, nowMs)
+  let counting: Promise<void> | undefined
+  /** Counts the request as a stranger's, at most once. */
+  const countStranger = () => (counting ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
+  if (remembered.hash === undefined) await countStranger()
+  else await countClientUse(rateLimits, 'known', clientId, warn)
 
-  return decideSignIn(context, clientId, decide, async (client) => {
-    const decision = await decide(client)
-    // The copy may lack a newer secret, so it is not enough to refuse a client.
+  return decideSignIn(context, clientId, decide, async (clientInCopy) => {
+    const decision = await decide(clientInCopy)
+    // A copy may lack a newer secret, so no client is refused because of a copy.
     return decision.kind === 'refused' ? undefined : decision
   })
 
-  /** Compares the secret with the hashes that D1 or a copy has. */
-  async function decide({
-    partner,
-    isOld,
-    accept,
-    nowSeconds,
-    asOfSeconds,
-  }: ClientFacts): Promise<ClientAuthentication> {
+  /** Compares the secret with the client's hashes, which come from D1 or from a copy. */
+  async function decide(client: ClientFacts): Promise<ClientAuthentication> {
+    const { partner, isOld, accept, nowSeconds, asOfSeconds } = client
     const hashes = listLiveHashes(partner, nowSeconds)
-    let hash = hashes.find((live) => live === memory.hash)
+    let hash = hashes.find((liveHash) => liveHash === remembered.hash)
     if (hash === undefined) {
-      // A remembered secret that D1 no longer has was replaced: from now on it costs derivations, and counts as a stranger's.
-      if (!isOld) memory.forget()
+      // D1 no longer has the remembered secret: its next sign-in must count as a stranger's.
+      if (!isOld) remembered.forget()
       await countStranger()
       hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     }
     if (partner && hash !== undefined) {
-      memory.remember(hash)
+      remembered.remember(hash)
       accept()
       return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
     }
@@ -80,8 +76,9 @@ export async function authenticateClient(
   }
 }
 
-/** Lists the hashes of the secrets that work now: none of a suspended partner, so that refusing it costs as much as any other refusal. */
+/** Lists the hashes of the secrets that work now. A suspended partner has none, so its refusal takes as long as any other refusal. */
 function listLiveHashes(partner: PartnerAccess | undefined, nowSeconds: number): string[] {
   if (partner === undefined || partner.isSuspended) return []
-  return partner.secrets.flatMap(({ hash, expiresAt }) => (expiresAt === null || expiresAt > nowSeconds ? hash : []))
+  const live = partner.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
+  return live.map(({ hash }) => hash)
 }

@@ -10,7 +10,7 @@ export interface ClientCredentials {
 /** `missing`: no Authorization header, or one with another scheme. */
 export type BasicDefect = 'missing' | 'malformed'
 
-/** Our credentials take 76 characters of Base64. A longer text than this is refused before it is decoded. */
+/** A longer text is refused before it is decoded. Our credentials take 76 characters of Base64. */
 const maxBase64Length = 1024
 
 /** The control characters of RFC 5234 appendix B.1, which RFC 7617 section 2 forbids. */
@@ -18,8 +18,8 @@ const maxBase64Length = 1024
 const controlCharacter = /[\u0000-\u001f\u007f]/
 
 /**
- * Reads `Basic <Base64 of client_id:client_secret>`. The Base64 must be canonical and its bytes UTF-8. The first colon separates ID and
- * secret, and either may be empty. Strict OAuth libraries form-encode both, so escapes such as `%5F` are decoded.
+ * Reads a header `Basic <Base64 of client_id:client_secret>`. The Base64 must be canonical, and the decoded bytes UTF-8. The first colon
+ * separates ID and secret, which may be empty. Strict OAuth libraries form-encode ID and secret, so escapes such as `%5F` are decoded.
  */
 export function parseBasic(header = ''): ClientCredentials | BasicDefect {
   const encoded = cutScheme(header, 'Basic')
@@ -29,17 +29,17 @@ export function parseBasic(header = ''): ClientCredentials | BasicDefect {
   const userPass = decodeUtf8(decodeBase64(encoded))
   const colon = userPass.indexOf(':')
   if (colon === -1) return 'malformed'
-  const clientId = decodePart(userPass.slice(0, colon))
-  const clientSecret = decodePart(userPass.slice(colon + 1))
+  const clientId = decodeEscapes(userPass.slice(0, colon))
+  const clientSecret = decodeEscapes(userPass.slice(colon + 1))
   if (controlCharacter.test(clientId + clientSecret)) return 'malformed'
   return { clientId, clientSecret }
 }
 
-/** Decodes escapes once: our client IDs and secrets have no `%`. A part with a malformed escape stays as it is, and matches no client. */
-function decodePart(part: string): string {
+/** Decodes escapes such as `%5F`. A text with a malformed escape stays as it is, and matches no client: our IDs and secrets have no `%`. */
+function decodeEscapes(text: string): string {
   try {
-    return decodeURIComponent(part)
+    return decodeURIComponent(text)
   } catch {
-    return part
+    return text
   }
 }

@@ -5,7 +5,7 @@ import type { ReadConfig } from '../../api/config.ts'
 import type { DecideSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../app-env.ts'
-import { createRoutes, methodNotAllowed } from '../http/create-routes.ts'
+import { createRoutes, refuseOtherMethods } from '../http/create-routes.ts'
 import { createCacheContext } from '../cache/cache-context.ts'
 import { getNetwork } from '../rate-limit.ts'
 import { authenticateClient } from './authenticate-client.ts'
@@ -22,7 +22,7 @@ export interface TokenDependencies {
 export function createTokenEndpoint({ readConfig, verifiedSecrets, decideSignIn }: TokenDependencies) {
   return (
     createRoutes()
-      // The body is never read: OAuth libraries may send one, and credentials in it must not work.
+      // Never reads the body: OAuth libraries may send a body, and credentials in it must not work.
       .post('/', async function token(c) {
         const { signingKeys, seal, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
         const credentials = readCredentials(c.req.header('Authorization'))
@@ -40,19 +40,19 @@ export function createTokenEndpoint({ readConfig, verifiedSecrets, decideSignIn 
         }
 
         const { shortName, country, tokensValidFrom } = client.partner
-        // `asOfSeconds`: a lockdown that D1's answer or the copy does not have yet must end the token. `tokensValidFrom`: a token that
-        // is issued in the second of a lockdown, and after it, must be valid.
+        // The partner's data is complete only up to `asOfSeconds`. A lockdown after that time must end the token, so `iat` is this time,
+        // and not the time now. But a token that is issued in the same second as a lockdown, and after it, must be valid.
         const iat = Math.max(client.asOfSeconds, tokensValidFrom ?? 0)
         const exp = client.nowSeconds + tokenLifetimeSeconds
         const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }
         const accessToken = await issueAccessToken(claims, findSigningKey(signingKeys, context.nowMs / 1000))
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
-          // RFC 6749 section 5.1 requires both.
+          // RFC 6749 section 5.1 requires the last two headers.
           { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store', Pragma: 'no-cache' } },
         )
       })
-      .all('/', methodNotAllowed('POST'))
+      .all('/', refuseOtherMethods('POST'))
   )
 }
 
@@ -62,7 +62,7 @@ const messagesByDefect: Record<BasicDefect, string> = {
     'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8, without a line break at the end.',
 }
 
-/** @throws ApiError with a 400 unless the header holds credentials */
+/** Reads credentials from an Authorization header. @throws ApiError with a 400 unless the header holds credentials */
 function readCredentials(header: string | undefined): ClientCredentials {
   const parsed = parseBasic(header)
   if (typeof parsed === 'object') return parsed
