@@ -1,4 +1,4 @@
-// This checkout: who works on it, and whether everything is committed.
+// Asks git about this checkout.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
@@ -7,12 +7,15 @@ export async function readGitEmail(): Promise<string | undefined> {
   return (await readGit('config', 'user.email')) || undefined
 }
 
-/** Returns whether every file is committed: only then does the commit say what a deploy contains. */
+/**
+ * Tells if git finds no changed and no new file: only then is the commit exactly the code that a deploy uploads. Returns false without
+ * git.
+ */
 export async function isCleanCheckout(): Promise<boolean> {
   return (await readGit('status', '--porcelain')) === ''
 }
 
-/** Runs git. @returns what it prints; undefined when it fails. */
+/** Runs git. @returns its output without spaces around it; undefined when git is missing or fails. */
 async function readGit(...args: string[]): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('git', args)

@@ -1,4 +1,4 @@
-// What a deploy needs: the address of the service, the version that is live, the checks of the project, and wrangler's deploy.
+// The parts of a deploy: finds the address and the live version of the service, checks the project, and runs `wrangler deploy`.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -13,8 +13,9 @@ import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
 /**
- * Finds the address of the service: its custom domain in wrangler.toml, or else its address at workers.dev.
- * @throws UserError when neither is known.
+ * Finds the address of the service: its custom domain in wrangler.toml, or without routes its address at workers.dev.
+ * @returns an origin, such as `https://api.example.com`.
+ * @throws UserError when the routes have no custom domain, or Cloudflare names no subdomain of workers.dev.
  */
 export async function findOrigin(target: Target): Promise<string> {
   const { wrangler, call } = await openAccount(target)
@@ -25,14 +26,15 @@ export async function findOrigin(target: Target): Promise<string> {
     throw new UserError(`The route of [env.${target.env}] in wrangler.toml names no host. Add --url.`)
   }
   const subdomain = readPath(await call('GET', '/workers/subdomain').catch(throwAsUserError), 'subdomain')
-  // The smoke test sends a secret to this address, so it must be the account's own.
+  // No guess: the smoke test sends a client secret to the address.
   if (typeof subdomain !== 'string') throw new UserError('Cloudflare names no workers.dev subdomain. Add --url.')
   return `https://${wrangler.name}.${subdomain}.workers.dev`
 }
 
 /**
- * @returns the ID of the version that answers requests; undefined before the first deploy. `keys rotate` before the first deploy makes a
- * version without code, which does not count: it has no binding DB.
+ * Finds a version of the service that answers requests. Skips a version without the binding DB: `keys rotate` before the first deploy
+ * makes such a version, which has no code.
+ * @returns its ID; undefined before the first deploy.
  */
 export async function findLiveVersion(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
@@ -40,10 +42,10 @@ export async function findLiveVersion(target: Target): Promise<string | undefine
   return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
 }
 
-/** Runs `npm run check`, without credentials in its environment. @returns true when all checks passed. */
+/** Runs `npm run check`, without credentials in its environment variables. @returns true when it succeeds. */
 export async function runProjectCheck(): Promise<boolean> {
-  const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
-  const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...without } })
+  const noCredentials = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
+  const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...noCredentials } })
   await once(check, 'exit')
   return check.exitCode === 0
 }
@@ -51,8 +53,8 @@ export async function runProjectCheck(): Promise<boolean> {
 /**
  * Runs `wrangler deploy`, which prints to the user's terminal and asks its questions there. In CI, wrangler asks nothing and answers yes.
  * Wrangler mistakes variables such as BUILD_ID for a sign of CI; CI=false prevents the mistake.
- * @param origin the origin of the service, for the build of the site.
- * @returns the ID of the version; undefined when wrangler failed.
+ * @param origin the address of the service, such as `https://api.example.com`, which the build of the site writes into its pages.
+ * @returns the ID of the new version; undefined when wrangler failed.
  */
 export async function deployWithWrangler(env: string, origin: string): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
@@ -63,11 +65,10 @@ export async function deployWithWrangler(env: string, origin: string): Promise<s
     await once(wrangler, 'exit')
     if (wrangler.exitCode !== 0) return undefined
     const lines = (await readFile(file, 'utf8')).split('\n').filter(Boolean)
-    const deployed = lines
-      .map((line): unknown => JSON.parse(line))
-      .find((entry) => readPath(entry, 'type') === 'deploy')
-    if (deployed === undefined) throw new Error('wrangler wrote no line of type deploy')
-    return String(readPath(deployed, 'version_id'))
+    const events = lines.map((line): unknown => JSON.parse(line))
+    const deployEvent = events.find((event) => readPath(event, 'type') === 'deploy')
+    if (deployEvent === undefined) throw new Error('wrangler wrote no line of type deploy')
+    return String(readPath(deployEvent, 'version_id'))
   } finally {
     await rm(folder, { recursive: true })
   }

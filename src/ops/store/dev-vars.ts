@@ -5,53 +5,55 @@ import { isDeepStrictEqual, parseEnv } from 'node:util'
 import type { ConfigSource } from '../../api/config.ts'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
-import { findReason } from './system-error.ts'
+import { describeSystemError } from './system-error.ts'
 import type { WorkerSecrets } from './worker-secrets.ts'
 import type { WranglerConfig } from './wrangler-toml.ts'
 import { ownerOnly, writeOutput } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
+/** Lists and changes the secrets in a file of a local Worker. A local Worker has no versions, so its secrets are always live. */
 export function openDevVars(file = devVarsFile): WorkerSecrets {
   return {
     list: async () => {
-      const names = Object.keys(parseEnv(await readText(file)))
+      const names = Object.keys(parseEnv(await readTextIfExists(file)))
       return { live: names, latest: names }
     },
     checkEditable: async () => {},
-    put: (secrets) => writeLines(file, secrets),
+    put: (secrets) => setVariables(file, secrets),
   }
 }
 
-/** Reads the variables of a local Worker, and its secrets. */
+/** Reads the variables and secrets of a local Worker. A variable in .dev.vars overrides the variable in wrangler.toml. */
 export async function readLocalVariables({ vars }: WranglerConfig): Promise<ConfigSource> {
-  return { ...vars, ...parseEnv(await readText(devVarsFile)) }
+  return { ...vars, ...parseEnv(await readTextIfExists(devVarsFile)) }
 }
 
 /**
- * Sets variables in a file, or deletes those that are null, and leaves its other lines unchanged. Programs that read it meanwhile see the
- * old file or the new one. Only the owner may read the new one.
- * @throws UserError when the file can't be written, or another variable would change.
+ * Replaces a file of lines such as `NAME=value`, with some variables set, and variables whose value is null deleted. Other lines stay
+ * unchanged. Only the owner may read the new file. Programs that read the file meanwhile see either its old or its new content.
+ * @throws UserError when the file can't be written, or when another variable would change, such as a value of several lines.
  */
-async function writeLines(file: string, secrets: Record<string, string | null>): Promise<void> {
-  const text = await readText(file)
+async function setVariables(file: string, secrets: Record<string, string | null>): Promise<void> {
+  const text = await readTextIfExists(file)
   const assignments = /^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=.*\n?/gm
   const kept = text.replaceAll(assignments, (line, name: string) => (Object.hasOwn(secrets, name) ? '' : line))
   const added = Object.entries(secrets).filter(([, value]) => value !== null)
   const separator = kept === '' || kept.endsWith('\n') ? '' : '\n'
   const changed = `${kept}${separator}${added.map(([name, value]) => `${name}=${value}\n`).join('')}`
-  const before = Object.entries(parseEnv(text)).filter(([name]) => !Object.hasOwn(secrets, name))
-  if (!isDeepStrictEqual({ ...parseEnv(changed) }, Object.fromEntries([...before, ...added]))) {
+  const otherVariables = Object.entries(parseEnv(text)).filter(([name]) => !Object.hasOwn(secrets, name))
+  if (!isDeepStrictEqual({ ...parseEnv(changed) }, Object.fromEntries([...otherVariables, ...added]))) {
     throw new UserError(`The keys in ${file} can't be changed: keep each variable on one line.`)
   }
   await writeOutput(resolve(file), changed, ownerOnly)
 }
 
-async function readText(file: string): Promise<string> {
+/** @returns the text of a file, empty if there is no file. @throws UserError when the file can't be read. */
+async function readTextIfExists(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
     if (readPath(error, 'code') === 'ENOENT') return ''
-    throw new UserError(`Can't read ${file}: ${findReason(error)}.`)
+    throw new UserError(`Can't read ${file}: ${describeSystemError(error)}.`)
   }
 }

@@ -1,21 +1,21 @@
-// Opens the local D1 and KV: the files of `wrangler dev`, also while it runs.
+// Opens the local D1 and KV: the files of `wrangler dev`, also while `wrangler dev` runs.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { findCause, isCausedBy, localBusy } from './failure.ts'
+import { findCauseMessage, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
 import { retry } from './retry.ts'
 import { listBindingKeys, type Store } from './store.ts'
-import { findReason } from './system-error.ts'
-import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
+import { describeSystemError } from './system-error.ts'
+import { findStoreIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 import { listMigrationFiles } from './wrangler.ts'
 
 /**
- * Opens the local store, calls `work` with it, and closes it.
- * @throws UserError when there is no migrated database, or it can't be used.
+ * Opens the local store, calls `work` with the store, and closes it.
+ * @throws UserError when the database is missing, is not migrated, or can't be used.
  */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locate(target)
@@ -29,9 +29,9 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
 }
 
 /**
- * Opens the local store, and creates or migrates its database first. Then calls `work` with it, and closes it.
- * @param work receives the store, and the file names of the migrations that were applied now.
- * @throws UserError when the database can't be used, or is of another schema.
+ * Opens the local store, creates its database or applies the migrations that it lacks, calls `work` with the store, and closes it.
+ * @param work also receives the file names of the migrations that were applied now.
+ * @throws UserError when the database can't be used, or a migration can't be applied.
  */
 export function withMigratedStore<T>(
   target: Target,
@@ -46,12 +46,12 @@ function locate({ persistTo, ...target }: Target): { state: string; migration: s
   return { state, migration: describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
 }
 
-/** Calls `work` with the local D1 and the store, and explains errors of the state folder. */
+/** Calls `work` with the local D1 and the store. @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locate(target)
   const config = await readWranglerConfig(undefined)
   try {
-    // Two programs that start at the same time create the same files.
+    // A retry helps when two programs start at the same time: both create the same files, and one of them fails.
     const { db, kv, close } = await retry(() => openRuntime(config, resolve(state, 'v3')))
     try {
       return await work(db, { target, ...openBindings(db, kv), config: await readLocalVariables(config) })
@@ -64,31 +64,33 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     if (isCausedBy(error, outdatedSchema)) {
       throw new UserError([`The local database in ${state} is not migrated.`, `Run: ${migration}`])
     }
-    const isOfState = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
-    if (!isOfState && findReason(error) === undefined) throw error
+    // CONSTRAINT and ERROR come from a statement. Other codes, such as SQLITE_FULL, come from the files.
+    const isOfSqliteFiles = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
+    const isOfSystem = describeSystemError(error) !== undefined
+    if (!isOfSqliteFiles && !isOfSystem) throw error
     throw new UserError([
-      `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again.`,
+      `The local state in ${state} can't be used: ${findCauseMessage(error)}. If npm run dev uses it, try again.`,
       'If the disk is full, or the folder can’t be written, change that, and try again.',
       `Otherwise move the folder away, and create a new one: ${migration}`,
     ])
   }
 }
 
-/** Creates the table in which wrangler, too, lists the applied migrations. */
-const listTable = `create table if not exists d1_migrations
+/** Creates the table of applied migrations exactly as wrangler does, because wrangler reads the table, too. */
+const createMigrationsTable = `create table if not exists d1_migrations
   (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
 
-/** Applies the migrations that the database lacks. Not by wrangler, which takes seconds to start. @returns the names of their files. */
+/** Applies the migrations that the database lacks, without wrangler, which takes seconds to start. @returns their file names. */
 async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
   const run = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
-  await run(listTable)
+  await run(createMigrationsTable)
   const listApplied = async () => (await run('select name from d1_migrations')).results.map(({ name }) => name)
   const known = await listApplied()
   const applied: string[] = []
   for (const file of (await listMigrationFiles()).filter((name) => !known.includes(name))) {
     const text = await readFile(resolve('migrations', file), 'utf8')
     try {
-      // One call is one transaction.
+      // One call is one transaction: the table lists a migration if and only if it was applied.
       await run(`insert into d1_migrations (name) values ('${file}');\n${text}`)
       applied.push(file)
     } catch (error) {
@@ -96,7 +98,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       if ((await listApplied()).includes(file)) continue
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
-        `The local database can't be migrated: ${findCause(error)}.`,
+        `The local database can't be migrated: ${findCauseMessage(error)}.`,
         `Delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`,
       ])
     }
@@ -104,14 +106,14 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
   return applied
 }
 
-/** Starts the local runtime of Cloudflare, with an empty Worker, on the files of `wrangler dev`. */
-async function openRuntime(config: WranglerConfig, files: string) {
+/** Starts the local runtime of Cloudflare, with an empty Worker, on the files of `wrangler dev`. @param folder the folder of the files. */
+async function openRuntime(config: WranglerConfig, folder: string) {
   // Not imported at the top: a remote command starts quicker without miniflare.
   const { Miniflare } = await import('miniflare')
-  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findBindings(config)
+  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findStoreIds(config)
   const name = 'command-line'
   const miniflare = new Miniflare({
-    resourcePersistencePath: files,
+    resourcePersistencePath: folder,
     // Prints nothing: the runtime would print each error of SQLite with a stack, even if a retry succeeds.
     handleStructuredLogs: () => {},
     cf: false,

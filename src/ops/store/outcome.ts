@@ -1,45 +1,45 @@
-// Tracks whether a command has changed something, so that the message of a later failure can say it.
+// Tracks whether a command has changed something, so that the message of a later failure can tell the user.
 import { describeCommand, type Target } from '../shared/target.ts'
 import { isUncertain } from './failure.ts'
 
-/** `unknown`: a change was sent, and no answer came yet, or ever will. */
+/** `unknown`: the command has sent a change, and has no answer so far. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** What is known about the changes of a command. Each store has one tracker. */
+/** Says whether a command has changed something so far. Each store has one tracker. */
 export interface OutcomeTracker {
   outcome: Outcome
-  /** Whether a partner was marked in the cache before the database answered. */
+  /** Whether the command wrote the mark of a partner into KV before the database answered. */
   isMarked?: boolean
 }
 
 /**
- * Makes a change exactly once, and tracks it, even if the store's answer is lost.
- * @param attempt runs a statement that has its effect at most once. It returns what the statement made, or undefined if it had no effect.
- * After a lost answer, the store runs the statement again, which then has no effect.
- * @param find reads what `attempt` made before its answer was lost; undefined if it made nothing.
- * @returns what was made; undefined when the change was not made.
+ * Makes a change once, and sets `changes.outcome`. If an answer is lost, the store repeats `attempt` by itself, and `find` shows whether
+ * an earlier attempt made the change.
+ * @param attempt makes the change, unless an earlier attempt has made it. Returns the made change, or undefined if it changed nothing.
+ * @param find reads the change that an attempt made; undefined if none did.
+ * @returns the made change; undefined when the change was not made.
  */
 export async function makeTrackedChange<T>(
   changes: OutcomeTracker,
   attempt: () => Promise<T | undefined>,
   find: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const before = changes.outcome
+  const outcomeBefore = changes.outcome
+  const track = (made: T | undefined) => {
+    changes.outcome = made === undefined ? outcomeBefore : 'changed'
+    return made
+  }
   changes.outcome = 'unknown'
   const answer = await attempt().catch(async (error: unknown) => {
-    // The statement was refused. But it may have been sent before, and have made the change: its answer was lost.
-    if (!isUncertain(error)) {
-      const found = await find().catch(() => error)
-      if (found !== error) changes.outcome = found === undefined ? before : 'changed'
-    }
+    // The last attempt was refused, but an earlier one, whose answer was lost, may have made the change. The outcome stays unknown if
+    // `find` fails, too.
+    if (!isUncertain(error)) await find().then(track, () => {})
     throw error
   })
-  const made = answer ?? (await find())
-  changes.outcome = made === undefined ? before : 'changed'
-  return made
+  return track(answer ?? (await find()))
 }
 
-/** Makes a change outside the database. After a failure, it is unknown whether the change was made. */
+/** Makes a change outside the database, and sets `changes.outcome`: `unknown` if `change` throws. */
 export async function makeOutsideChange(changes: OutcomeTracker, change: () => Promise<void>): Promise<void> {
   changes.outcome = 'unknown'
   await change()

@@ -3,9 +3,9 @@ import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
-import { findReason } from './system-error.ts'
+import { describeSystemError } from './system-error.ts'
 
-/** A file with more bytes is refused before it fills the memory. */
+/** The size of the largest file that a command reads: a larger file could fill the memory. */
 const maxFileBytes = 100_000_000
 
 /** @param file a path, relative to the folder in which the user typed `npm run`. @returns the absolute path. */
@@ -14,9 +14,9 @@ export function resolveFile(file: string): string {
 }
 
 /**
- * Reads all of a file.
+ * Reads a whole file, or standard input.
  * @param file a path as for `resolveFile`, or `-` for `stdin`.
- * @throws UserError when it can't be read, or has too many bytes.
+ * @throws UserError when the file can't be read, or the input has more than 100 MB.
  */
 export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
@@ -27,21 +27,19 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
     if (size > maxFileBytes) throw new UserError('The file has more than 100 MB.')
     pieces.push(bytes)
   }
-  const joined = new Uint8Array(size)
-  let offset = 0
-  for (const piece of pieces) {
-    joined.set(piece, offset)
-    offset += piece.length
-  }
-  return joined
+  return new Uint8Array(await new Blob(pieces).arrayBuffer())
 }
 
-/** Reads a file piece by piece. @param encoding the encoding; without it, pieces are bytes. @throws UserError when the file can't be read. */
+/**
+ * Reads a file in pieces: texts with an `encoding`, bytes without.
+ * @param file a path as for `resolveFile`.
+ * @throws UserError when the file can't be read.
+ */
 export async function* readPieces(file: string, encoding?: 'utf8'): AsyncGenerator<string | Uint8Array> {
   try {
     yield* createReadStream(resolveFile(file), encoding)
   } catch (error) {
-    const reason = findReason(error)
+    const reason = describeSystemError(error)
     throw reason === undefined ? error : new UserError(`Can't read ${abbreviate(file)}: ${reason}.`)
   }
 }

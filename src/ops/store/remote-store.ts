@@ -7,14 +7,20 @@ import { openAccount, type CloudflareCall, type ListPages } from './cloudflare-a
 import { CloudflareError, findCloudflareError, isCausedBy } from './failure.ts'
 import { describeOutcome, type OutcomeTracker } from './outcome.ts'
 import type { Store } from './store.ts'
-import { findBindings } from './wrangler-toml.ts'
+import { findStoreIds } from './wrangler-toml.ts'
 
-/** Calls `work` with the store of an environment. @throws UserError when the environment can't be used or reached. */
+/**
+ * Calls `work` with the store of a deployed environment.
+ * @throws UserError when wrangler.toml lacks an ID, the database is not migrated, or Cloudflare refuses, fails or can't be reached. After
+ * an error of Cloudflare, the message also tells whether a change was made.
+ */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { wrangler, call, listPages, askServerTimeMs } = await openAccount(target)
-  const { databaseId, namespaceId } = findBindings(wrangler)
+  const { databaseId, namespaceId } = findStoreIds(wrangler)
   if (!databaseId || !namespaceId) {
-    const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+    const missing: string[] = []
+    if (!databaseId) missing.push('database_id of DB')
+    if (!namespaceId) missing.push('id of CATALOG_CACHE')
     throw new UserError(
       `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]: a line that begins with # does not count. See "The first deploy" in src/worker/DEPLOY.md.`,
     )
@@ -30,7 +36,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
       db,
       changes,
       askServerTimeMs,
-      ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
+      ...openNamespace(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
   } catch (thrown) {
@@ -38,13 +44,14 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema))
       throw new UserError([`The database of [env.${target.env}] is not migrated.`, `Run: ${describeMigration(target)}`])
-    const refusal = findCloudflareError(error)
-    if (refusal === undefined) throw error
-    throw new UserError([refusal.message, ...describeOutcome(target, changes)])
+    const cloudflareError = findCloudflareError(error)
+    if (cloudflareError === undefined) throw error
+    throw new UserError([cloudflareError.message, ...describeOutcome(target, changes)])
   }
 }
 
-function openCache(call: CloudflareCall, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'putKeys'> {
+/** Opens a KV namespace. @param path the path of the namespace below the URL of the account. */
+function openNamespace(call: CloudflareCall, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'putKeys'> {
   return {
     listKeys: async (prefix) => {
       const keys = await listPages(`${path}/keys?prefix=${encodeURIComponent(prefix)}`)
@@ -54,25 +61,30 @@ function openCache(call: CloudflareCall, listPages: ListPages, path: string): Pi
     },
     putKeys: async (names, metadata, lifetimeSeconds) => {
       const entries = names.map((key) => ({ key, value: '', metadata, expiration_ttl: lifetimeSeconds }))
-      requireAll(await call('PUT', `${path}/bulk`, entries))
+      // A bulk call may succeed without writing every key.
+      const failedKeys = readPath(await call('PUT', `${path}/bulk`, entries), 'unsuccessful_keys')
+      if (Array.isArray(failedKeys) && failedKeys.length > 0) {
+        throw new CloudflareError('Cloudflare did not update the cache.')
+      }
     },
   }
 }
 
-/** @param result the result of a bulk call, which may succeed and leave keys out. @throws CloudflareError when keys were left out. */
-function requireAll(result: unknown): void {
-  const left = readPath(result, 'unsuccessful_keys')
-  if (Array.isArray(left) && left.length > 0) throw new CloudflareError('Cloudflare did not update the cache.')
-}
-
-/** The API takes parameters as strings. Where one is compared with a column of numbers, SQLite turns it back into a number. */
+/**
+ * Formats a parameter for the HTTP API, which takes only strings. SQLite turns a string back into a number where it is stored in a column
+ * of numbers, or compared with the column.
+ */
 function formatParameter(param: unknown): string {
   if (typeof param === 'string' || typeof param === 'number') return String(param)
   throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
 }
 
-/** `[{ "results": { "columns": […], "rows": [[…], …] } }]`; the rows may be left out when a statement returns none. */
-function parseRows<Row extends unknown[]>(result: unknown, method: string): Row[] {
+/**
+ * Reads the rows of a statement's result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`.
+ * @param method `run` allows a result without rows.
+ * @throws CloudflareError when a query's result has no rows.
+ */
+function parseRows<Row extends unknown[]>(result: unknown, method: 'values' | 'run'): Row[] {
   const rows = readPath(result, 0, 'results', 'rows')
   if (isRows<Row>(rows)) return rows
   if (method === 'run') return []
@@ -84,9 +96,9 @@ function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
   return Array.isArray(rows) && rows.every((row) => Array.isArray(row))
 }
 
-/** Returns whether read replication is on: locations then read from a replica of the database nearby. */
+/** Tells if D1's read replication is on: then a Worker reads from the nearest replica of the database. */
 export async function isReplicated(target: Target): Promise<boolean> {
   const { wrangler, call } = await openAccount(target)
-  const database = await call('GET', `/d1/database/${findBindings(wrangler).databaseId}`)
+  const database = await call('GET', `/d1/database/${findStoreIds(wrangler).databaseId}`)
   return readPath(database, 'read_replication', 'mode') === 'auto'
 }

@@ -1,4 +1,4 @@
-// The store that commands read and write: D1 and KV of the local state, or with --remote of a deployed environment.
+// The store that commands read and write: the local D1 and KV, or with --remote those of a deployed environment.
 import type { ConfigSource } from '../../api/config.ts'
 import type { OperatorDatabase } from '../../db/operator-database.ts'
 import type { Target } from '../shared/target.ts'
@@ -15,24 +15,24 @@ export interface Store {
   target: Target
   /** Repeats statements when the store fails. No statement has its effect twice. */
   db: OperatorDatabase
-  /** Whether the command has changed something. */
+  /** Says whether the command has changed something so far. */
   changes: OutcomeTracker
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>
-  /** Writes entries of the KV cache with metadata and an empty value. */
+  /** Writes entries into the KV cache, all with the same metadata and an empty value. */
   putKeys: (names: readonly string[], metadata: object, lifetimeSeconds: number) => Promise<void>
-  /** Reads the clock of the store without the database, in Unix milliseconds. Cloudflare's is rounded up by at most a second. */
+  /** Asks for the time in Unix milliseconds, without the database. Cloudflare's time is rounded up by at most a second. */
   askServerTimeMs: () => Promise<number>
-  /** The variables of wrangler.toml. */
+  /** The Worker's variables: from wrangler.toml, and for the local state also from .dev.vars. */
   config: ConfigSource
 }
 
-/** The part of a KV binding that lists keys. */
+/** A KV binding, reduced to the function that lists keys. */
 interface Namespace {
   list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
 }
 
-/** Lists the keys of a KV namespace through a binding, as the local state has it. @param cursor where to go on. */
+/** Lists the keys of a KV namespace that start with `prefix`. @param cursor the cursor of the page to begin with. Default: the first page. */
 export async function listBindingKeys(kv: Namespace, prefix: string, cursor?: string): Promise<CachedKey[]> {
   const page = await kv.list({ prefix, ...(cursor !== undefined && { cursor }) })
   return page.cursor ? [...page.keys, ...(await listBindingKeys(kv, prefix, page.cursor))] : page.keys

@@ -13,13 +13,13 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/** Decodes any bytes, such as what a shell wrote into a file. Bytes that are not text become U+FFFD. */
+/** Decodes any bytes, such as a file that a shell wrote. Bytes that are not text become U+FFFD. */
 export function decodeLeniently(bytes: Uint8Array): string {
-  // UTF-16 without a mark has a NUL beside each ASCII character.
+  // UTF-16 without a byte order mark is decoded as UTF-8. Then each ASCII character has a NUL beside it.
   return new TextDecoder(detectEncoding(bytes)).decode(bytes).replaceAll('\0', '')
 }
 
-/** UTF-16 is known by its byte order mark. All other text is taken for UTF-8. */
+/** Recognizes UTF-16 by its byte order mark. Takes all other text for UTF-8. */
 function detectEncoding([first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'

@@ -1,4 +1,5 @@
-// Finds the versions of a Worker that answer requests. After a rollback, or during a gradual deploy, these are not only the latest.
+// Finds the versions of a Worker that answer requests: not always the latest version, but after a rollback an earlier one, and during a
+// gradual deploy several.
 import { readPath } from '../../json.ts'
 import type { CloudflareCall } from './cloudflare-api.ts'
 import { CloudflareError } from './failure.ts'
@@ -9,38 +10,37 @@ interface LiveVersion {
   bindings: { name: string; type: string }[]
 }
 
-/** @param worker the name of the Worker. @returns none before the first deploy. */
+/** Lists the versions that answer requests. @param worker the name of the Worker. @returns an empty list while there is no Worker. */
 export function listLiveVersions(call: CloudflareCall, worker: string): Promise<LiveVersion[]> {
   const script = `/workers/scripts/${worker}`
-  return unlessNoWorker(async () => {
-    const shares = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
+  const readVersion = async (versionId: string): Promise<LiveVersion> => {
+    const bindings = readList(await call('GET', `${script}/versions/${versionId}`), 'resources', 'bindings')
+    return {
+      versionId,
+      bindings: bindings.map((binding) => ({
+        name: String(readPath(binding, 'name')),
+        type: String(readPath(binding, 'type')),
+      })),
+    }
+  }
+  return listUnlessNoWorker(async () => {
+    // The first deployment of the list is the current one.
+    const versions = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
     // A gradual deploy can end with a version that gets 0 % of the requests.
-    const versions = shares.filter((share) => readPath(share, 'percentage') !== 0)
-    return Promise.all(
-      versions.map(async (version) => {
-        const versionId = String(readPath(version, 'version_id'))
-        const bindings = readList(await call('GET', `${script}/versions/${versionId}`), 'resources', 'bindings')
-        return {
-          versionId,
-          bindings: bindings.map((one) => ({
-            name: String(readPath(one, 'name')),
-            type: String(readPath(one, 'type')),
-          })),
-        }
-      }),
-    )
+    const live = versions.filter((version) => readPath(version, 'percentage') !== 0)
+    return Promise.all(live.map((version) => readVersion(String(readPath(version, 'version_id')))))
   })
 }
 
-/** @returns the ID of the version that was uploaded last, live or not; undefined while there is no Worker. */
+/** @returns the ID of the version that was uploaded last, whether or not it answers requests; undefined while there is no Worker. */
 export async function findLatestVersion(call: CloudflareCall, worker: string): Promise<string | undefined> {
-  const list = async () => readList(await call('GET', `/workers/scripts/${worker}/versions`), 'items')
-  const id = readPath(await unlessNoWorker(list), 0, 'id')
+  const listVersions = async () => readList(await call('GET', `/workers/scripts/${worker}/versions`), 'items')
+  const id = readPath(await listUnlessNoWorker(listVersions), 0, 'id')
   return typeof id === 'string' ? id : undefined
 }
 
-/** Calls a function that lists something of a Worker. @returns an empty list while there is no such Worker. */
-export async function unlessNoWorker<T>(list: () => Promise<T[]>): Promise<T[]> {
+/** Calls `list`, which asks Cloudflare for parts of a Worker. @returns its list, or an empty list while there is no such Worker. */
+export async function listUnlessNoWorker<T>(list: () => Promise<T[]>): Promise<T[]> {
   try {
     return await list()
   } catch (error) {
@@ -52,6 +52,7 @@ export async function unlessNoWorker<T>(list: () => Promise<T[]>): Promise<T[]> 
 /** Cloudflare's codes for a Worker that does not exist, from wrangler's sources. */
 const workerNotFoundCodes = new Set<unknown>([10007, 10090])
 
+/** @returns the list at a path in an answer, an empty list if there is none. */
 function readList(answer: unknown, ...path: (string | number)[]): unknown[] {
   const list = readPath(answer, ...path)
   return Array.isArray(list) ? list : []

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
-/** The settings that an environment inherits from the top level of the file. It inherits no bindings, secrets and variables. */
+/** The settings that an environment inherits from the top level of the file. An environment inherits no bindings and no variables. */
 const inherited = z.object({
   account_id: z.string().optional(),
   compatibility_date: z.string(),
@@ -21,25 +21,25 @@ const settings = inherited.extend({
   analytics_engine_datasets: z.array(binding.extend({ dataset: z.string().optional() })).default([]),
 })
 
-/** The settings that the command line needs. */
+/** The settings of an environment that the command line needs. */
 export type WranglerConfig = z.infer<typeof settings>
 
 /**
- * Reads the settings of an environment. Without `env`, reads the top level, which is local.
- * @throws UserError when the file can't be used, or has no such environment: wrangler itself would use the top level.
+ * Reads the settings of an environment. Without `env`, reads the top level, which has the settings of the local state.
+ * @throws UserError when the file can't be used, or has no such environment. (Wrangler itself would then take the top level.)
  */
 export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {
   try {
-    const { env: environments, ...top } = z
+    const { env: environments, ...topLevel } = z
       .looseObject({ name: z.string(), env: z.record(z.string(), z.looseObject({})).default({}) })
       .parse(parse(await readFile('wrangler.toml', 'utf8')))
-    if (env === undefined) return settings.parse(top)
+    if (env === undefined) return settings.parse(topLevel)
     const own = environments[env]
     if (own === undefined) {
       const names = Object.keys(environments).join(', ')
       throw new UserError(`wrangler.toml has no environment ${abbreviate(env)}. It has: ${names}.`)
     }
-    return settings.parse({ ...inherited.parse(top), name: `${top.name}-${env}`, ...own })
+    return settings.parse({ ...inherited.parse(topLevel), name: `${topLevel.name}-${env}`, ...own })
   } catch (error) {
     if (error instanceof UserError || !(error instanceof Error)) throw error
     const problem = error instanceof z.ZodError ? z.prettifyError(error) : error.message
@@ -47,11 +47,9 @@ export async function readWranglerConfig(env: string | undefined): Promise<Wrang
   }
 }
 
-/** @returns the IDs of the database and of the cache of an environment; undefined for one that is not filled in. */
-export function findBindings({ d1_databases: databases, kv_namespaces: namespaces }: WranglerConfig) {
-  return {
-    // An empty ID is none.
-    databaseId: databases.find(({ binding: name }) => name === 'DB')?.database_id || undefined,
-    namespaceId: namespaces.find(({ binding: name }) => name === 'CATALOG_CACHE')?.id || undefined,
-  }
+/** @returns the IDs of the D1 database and the KV namespace of an environment; undefined for an ID that is missing or empty. */
+export function findStoreIds(config: WranglerConfig) {
+  const database = config.d1_databases.find((one) => one.binding === 'DB')
+  const namespace = config.kv_namespaces.find((one) => one.binding === 'CATALOG_CACHE')
+  return { databaseId: database?.database_id || undefined, namespaceId: namespace?.id || undefined }
 }

@@ -10,10 +10,13 @@ import { stripVTControlCharacters } from 'node:util'
 
 /** Switches off wrangler's telemetry, its update check and its banner. */
 const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' }
-/** Makes Node keep the compiled code of wrangler in this folder: the next start is quicker. */
-const cached = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../../node_modules/.cache/compiled') }
+/** Makes Node keep the compiled code of wrangler in this folder, so that the next start of wrangler is quicker. */
+const compileCache = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../../node_modules/.cache/compiled') }
 
-/** Wrangler writes logs and preferences into the home folder. If it can't, this variable leads it into a folder of the project. */
+/**
+ * Finds out if wrangler can write its logs and preferences into the home folder.
+ * @returns if it can't, the variable that makes wrangler write into a folder of the project.
+ */
 function findConfigHome(): { XDG_CONFIG_HOME?: string } {
   try {
     accessSync(homedir(), constants.W_OK)
@@ -23,26 +26,26 @@ function findConfigHome(): { XDG_CONFIG_HOME?: string } {
   }
 }
 
-/** @param variables more variables for wrangler's environment. */
+/** Starts wrangler with these arguments. @param variables environment variables for wrangler, which override the user's. */
 export function startWrangler(args: readonly string[], stdio: StdioOptions, variables = {}): ChildProcess {
   const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
   return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
-    env: { ...quiet, ...cached, ...findConfigHome(), ...process.env, ...variables },
+    env: { ...quiet, ...compileCache, ...findConfigHome(), ...process.env, ...variables },
     stdio,
   })
 }
 
 /**
  * Waits until wrangler ends.
- * @param input a text for its standard input.
- * @returns its exit code, and in `output` what it printed on stdout and stderr.
+ * @param input a text for wrangler's standard input.
+ * @returns wrangler's exit code, and in `output` all that wrangler printed on stdout and stderr.
  */
 export async function finishWrangler(child: ChildProcess, input = '') {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk) => (output += String(chunk)))
   }
-  // When wrangler ends before it has read its input, its output says why.
+  // Ignores the error when wrangler ends before it has read its input: wrangler's output says why it ended.
   child.stdin?.on('error', () => {}).end(input)
   await once(child, 'close')
   return { exitCode: child.exitCode, output: stripVTControlCharacters(output).trim() }

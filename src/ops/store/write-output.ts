@@ -4,14 +4,14 @@ import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { resolveFile } from './read-input.ts'
-import { findReason } from './system-error.ts'
+import { describeSystemError } from './system-error.ts'
 
 /** The mode of a file that only its owner may read. */
 export const ownerOnly = 0o600
 
 /**
- * Refuses to replace a file, which somebody may have edited.
- * @param force whether the user typed --force; undefined when the command has no such flag.
+ * Keeps a command from replacing a file that somebody may have edited.
+ * @param force whether the user typed --force, which allows to replace the file; undefined when the command has no such flag.
  * @throws UserError when there is a file of that name.
  */
 export async function checkFileIsNew(file: string, force?: boolean): Promise<void> {
@@ -22,27 +22,29 @@ export async function checkFileIsNew(file: string, force?: boolean): Promise<voi
 }
 
 /**
- * Replaces a file, also the target of a link, completely or not at all. Writes to anything else, such as /dev/stdout.
+ * Creates or replaces a file: the whole content is written, or nothing. For a link, replaces its target. Writes directly to a path that is
+ * no file, such as /dev/stdout.
  * @param file a path, relative to the folder in which the user typed `npm run`.
- * @param content the content, or its pieces. If reading the pieces fails, throws that error unchanged, and the file stays as it was.
+ * @param content the content, or its pieces. If `content` throws an error, throws the same error, and the old file stays.
  * @param mode the mode of the file. Default: the mode of the existing file.
+ * @throws UserError when the path can't be written.
  */
 export async function writeOutput(
   file: string,
   content: string | Uint8Array | AsyncIterable<string>,
   mode?: number,
 ): Promise<void> {
-  const named = resolveFile(file)
-  const path = await realpath(named).catch(() => named)
-  const found = await stat(path).catch(() => undefined)
-  const isReplaced = found === undefined || found.isFile()
-  const written = isReplaced ? `${path}.${randomUUID()}.tmp` : path
+  const namedPath = resolveFile(file)
+  const path = await realpath(namedPath).catch(() => namedPath)
+  const existing = await stat(path).catch(() => undefined)
+  const isReplaced = existing === undefined || existing.isFile()
+  const writtenPath = isReplaced ? `${path}.${randomUUID()}.tmp` : path
   try {
-    await writeFile(written, content, { mode: mode ?? found?.mode ?? 0o666, flush: isReplaced })
-    if (isReplaced) await rename(written, path)
+    await writeFile(writtenPath, content, { mode: mode ?? existing?.mode ?? 0o666, flush: isReplaced })
+    if (isReplaced) await rename(writtenPath, path)
   } catch (error) {
-    if (isReplaced) await rm(written, { force: true })
-    const reason = findReason(error)
+    if (isReplaced) await rm(writtenPath, { force: true })
+    const reason = describeSystemError(error)
     throw reason === undefined ? error : new UserError(`Can't write ${abbreviate(file)}: ${reason}.`)
   }
 }

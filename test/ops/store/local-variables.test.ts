@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unstable_getVarsForDev as readWithWrangler } from 'wrangler'
 import { readLocalVariables } from '../../../src/ops/store/dev-vars.ts'
-import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
+import { findStoreIds, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const project = process.cwd()
 beforeEach(async () => {
@@ -55,5 +55,5 @@ test.each([
 
 test('an empty ID is missing', async () => {
   await writeFile('wrangler.toml', `${toml}[[d1_databases]]\nbinding = "DB"\ndatabase_id = ""`)
-  expect(findBindings(await readWranglerConfig(undefined)).databaseId).toBeUndefined()
+  expect(findStoreIds(await readWranglerConfig(undefined)).databaseId).toBeUndefined()
 })

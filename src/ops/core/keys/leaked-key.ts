@@ -1,6 +1,6 @@
 // Drops a signing key that leaked, even while D1 fails: the record gets its entries after the drop.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
-import { findCause } from '../../store/failure.ts'
+import { findCauseMessage } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
@@ -54,7 +54,7 @@ export async function recordReplacedKey(
   } catch (error) {
     const { target } = store
     throw new UserError([
-      findCause(error),
+      findCauseMessage(error),
       `The record may lack the drop of ${kid} and the new key ${next}.`,
       `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`,
       `Then the new key: ${describeCommand(target, 'keys', 'record', next)}`,

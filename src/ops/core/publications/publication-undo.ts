@@ -3,7 +3,7 @@
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
-import { findCause, findFailure } from '../../store/failure.ts'
+import { findCauseMessage, findFailure } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
@@ -140,7 +140,7 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
     if (findFailure(error) === undefined) throw error
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
     throw new UserError([
-      findCause(error),
+      findCauseMessage(error),
       `Publication ${id} may still be published.`,
       `To stop it when the database answers: ${cancel}`,
     ])

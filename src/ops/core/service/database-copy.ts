@@ -9,7 +9,12 @@ import {
 } from '../../../db/copy-queries.ts'
 import type { PublicationRow } from '../../../db/publication-queries.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { openTemporaryDatabase, readStatements, refuseSql, type TemporaryDatabase } from '../../store/sql-file.ts'
+import {
+  openTemporaryDatabase,
+  readStatements,
+  throwAsSqlDefect,
+  type TemporaryDatabase,
+} from '../../store/sql-file.ts'
 import type { Store } from '../../store/store.ts'
 
 /**
@@ -123,7 +128,7 @@ export async function findLostRows(store: Store, copy: string) {
       lost.push(...compared.lost)
     }
   } catch (error) {
-    refuseSql(complaint, error)
+    throwAsSqlDefect(complaint, error)
   }
   return { lost, counts }
 }
