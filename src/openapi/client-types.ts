@@ -1,22 +1,16 @@
 // The TypeScript types in the client that partners copy: the filters of a list and the fields of a plan.
 import { planFilters } from '../catalog/plan-filters.ts'
-import { readReferencedName, type FieldSchema } from './plan-json-schema.ts'
+import { describePlan, readReferencedName, type FieldSchema } from './plan-json-schema.ts'
 
-/**
- * Returns TypeScript source: the types `PlanFilter` and `Plan`, and `filterNames`.
- * @param planFields the fields of a plan, by name
- * @param schemas the schemas that the fields refer to, by name
- */
-export function formatTypeScriptTypes(
-  planFields: Record<string, FieldSchema>,
-  schemas: Record<string, FieldSchema>,
-): string {
+/** Returns TypeScript source: the types `PlanFilter` and `Plan`, and the array `filterNames`. */
+export function formatTypeScriptTypes(): string {
+  const { plan, objects } = describePlan()
   const filters = Object.entries(planFilters).map(
-    ([name, { description, schema }]) => `  /** ${description} */\n  ${name}?: ${formatType(schema, schemas)}`,
+    ([name, { description, schema }]) => `  /** ${description} */\n  ${name}?: ${formatType(schema, objects)}`,
   )
   const names = Object.keys(planFilters).map((name) => `'${name}'`)
-  const fields = Object.entries(planFields).map(
-    ([name, field]) => `  /** ${field.description} */\n  ${name}: ${formatType(field, schemas)}`,
+  const fields = Object.entries(plan.properties).map(
+    ([name, field]) => `  /** ${field.description} */\n  ${name}: ${formatType(field, objects)}`,
   )
   return `/** Filters combine with AND. */
 export interface PlanFilter {

@@ -1,22 +1,16 @@
 // The types in the Python client that partners copy: the filters of a list and the fields of a plan.
 import { planFilters } from '../catalog/plan-filters.ts'
-import { readReferencedName, type FieldSchema } from './plan-json-schema.ts'
+import { describePlan, readReferencedName, type FieldSchema } from './plan-json-schema.ts'
 
-/**
- * Returns Python source: the classes `PlanFilter` and `Plan`, and a class for each schema that a field of a plan refers to.
- * @param planFields the fields of a plan, by name
- * @param schemas the schemas that the fields refer to, by name
- */
-export function formatPythonTypes(
-  planFields: Record<string, FieldSchema>,
-  schemas: Record<string, FieldSchema>,
-): string {
-  const objectClasses = Object.entries(schemas).map(([name, schema]) => formatClass(name, schema.properties ?? {}))
+/** Returns Python source: the classes `PlanFilter` and `Plan`, and a class for each field of a plan that is an object. */
+export function formatPythonTypes(): string {
+  const { plan, objects } = describePlan()
+  const objectClasses = Object.entries(objects).map(([name, schema]) => formatClass(name, schema.properties ?? {}))
   const filters = Object.entries(planFilters).map(
     ([name, { description, schema }]) => [name, { ...schema, description }] as const,
   )
   const filterClass = formatClass('PlanFilter', Object.fromEntries(filters), 'TypedDict, total=False')
-  return `\n${[filterClass, ...objectClasses, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
+  return `\n${[filterClass, ...objectClasses, formatClass('Plan', plan.properties)].join('\n\n\n')}\n\n`
 }
 
 /** Returns a Python class with the type of each field, and with the field's description as a docstring. */

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseTrusted } from '../json.ts'
 import { formatTypeScriptTypes } from '../openapi/client-types.ts'
-import { describePlan } from '../openapi/plan-json-schema.ts'
 import { formatPythonTypes } from '../openapi/python-types.ts'
 import { clientVersion } from './client/investment-plans.mts'
 
@@ -22,7 +21,6 @@ interface ClientPackage {
 
 /** Writes the clients and the npm package. @param folder must have a subfolder `client` */
 export async function writeClients(folder: string): Promise<ClientPackage> {
-  const { plan, objects } = describePlan()
   // Replaces the imports of types by the types, because partners get a single file.
   const write = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
@@ -32,8 +30,8 @@ export async function writeClients(folder: string): Promise<ClientPackage> {
     )
   }
   const typescript = 'client/investment-plans.mts'
-  await write(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes(plan.properties, objects))
-  await write('client/investment_plans.py', /^from plan_types .*\n/m, formatPythonTypes(plan.properties, objects))
+  await write(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes())
+  await write('client/investment_plans.py', /^from plan_types .*\n/m, formatPythonTypes())
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 

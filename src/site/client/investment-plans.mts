@@ -10,7 +10,7 @@
 import { filterNames, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 
-/** The history at /changes#history on the site of the service says what is new since your copy. */
+/** Later versions are listed on the site of the service, at /changes#history. */
 export const clientVersion = '3.0.0'
 
 export interface ClientOptions {
@@ -20,13 +20,13 @@ export interface ClientOptions {
   clientSecret: string
   /** Your short name, as in the path of the plan list. */
   shortName: string
-  /** Default: the global `fetch`. Your own can log the status and the request ID of each response. */
+  /** Sends a request. Default: the global `fetch`. Your own function can log the status and the request ID of each response. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** Timeout of one request, with its body, in milliseconds. Default: 15,000. */
+  /** The milliseconds after which a request fails if its response is not complete. Default: 15,000. */
   timeoutMs?: number
-  /** The pauses in milliseconds before the first, second … retry. Default: 1,000, 5,000 and 30,000. None: `[]`. */
+  /** The milliseconds to wait before the first, the second … retry. Default: 1,000, 5,000 and 30,000. `[]`: no retry. */
   retryDelaysMs?: readonly number[]
-  /** The time in milliseconds after which `listPlans` ends, with all its requests and pauses. Default: 120,000. */
+  /** The milliseconds after which a call of `listPlans` ends, with all its retries. Default: 120,000. */
   deadlineMs?: number
 }
 
@@ -53,9 +53,9 @@ export class InvestmentPlansError extends Error {
   }
 }
 
-/** A list as the service sent it. Keep both in a file to begin with them in another process. */
+/** A list as the service sent it. Save it in a file, and pass it to `fetchList` in another process. */
 export interface ListWithEtag {
-  /** Null if the response had none, for example because a proxy removed it. */
+  /** Null if the response had no ETag, for example because a proxy removed it. */
   etag: string | null
   plans: Plan[]
 }
@@ -68,9 +68,9 @@ interface Token {
 
 /** Renews a token after this share of its lifetime, so that it doesn't expire while a request is on its way. */
 const usableLifetimeShare = 0.9
-/** The pause after a token that couldn't be renewed, while the old one is valid. */
+/** The time between attempts to renew a token that is still valid. */
 const renewalPauseMs = 60_000
-/** Forgets all lists when there are this many, one per set of filters. */
+/** The client keeps the last list of each set of filters. It forgets all lists when it has this many. */
 const maxLists = 100
 const foreignResponse = 'The response did not come from the service, or is incomplete.'
 
@@ -102,7 +102,10 @@ export class InvestmentPlansClient {
     return (await this.fetchList(filter)).plans
   }
 
-  /** The same, with its ETag. `known` is the last list with these filters, from a file: you get it if it has not changed. */
+  /**
+   * Does the same as `listPlans`, and returns the list with its ETag.
+   * @param known the last list with the same filters, for example from a file. It is returned if it has not changed.
+   */
   async fetchList(filter: PlanFilter = {}, known?: ListWithEtag): Promise<ListWithEtag> {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)
@@ -121,6 +124,7 @@ export class InvestmentPlansClient {
     }
   }
 
+  /** Gets a token and the list. @param endMs the deadline, as a time of `performance.now()` */
   async #fetchPlans(query: string, endMs: number): Promise<ListWithEtag> {
     const token = await this.#getToken(endMs)
     try {
@@ -128,7 +132,7 @@ export class InvestmentPlansClient {
     } catch (error) {
       if (!(error instanceof InvestmentPlansError && error.status === 401)) throw error
     }
-    // The token has ended early. Try once with a new one.
+    // The service ended the token early. Try once with a new token.
     if (this.#token === token) this.#token = undefined
     return this.#requestPlans(query, await this.#getToken(endMs), endMs)
   }
@@ -151,7 +155,7 @@ export class InvestmentPlansClient {
     return list
   }
 
-  /** Concurrent calls share one token request. A token that can't be renewed just now is used until it expires. */
+  /** Returns a valid token. Concurrent calls share one token request. If renewal fails, the old token is used until it expires. */
   async #getToken(endMs: number): Promise<Token> {
     const known = this.#token
     if (known && Date.now() < known.renewAtMs) return known
@@ -180,7 +184,7 @@ export class InvestmentPlansClient {
     return { value, renewAtMs, expiresAtMs: requestedAtMs + 1000 * seconds }
   }
 
-  /** Returns a response with a status of 2xx or 304, and its body as JSON. */
+  /** Returns a response with status 2xx or 304, and its body as JSON. @throws InvestmentPlansError for other statuses */
   async #send(path: string, init: { method?: string; headers: Record<string, string> }, endMs: number) {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
     const remainingMs = Math.max(0, endMs - performance.now())
@@ -201,19 +205,20 @@ export class InvestmentPlansClient {
     const body = parseJson(text)
     if (response.ok || response.status === 304) return { response, body }
     const { message, error: code } = readObject(body)
-    const answer = `The service answered with status ${response.status}: ${text.slice(0, 100)}`
+    const defaultMessage = `The service answered with status ${response.status}: ${text.slice(0, 100)}`
     throw new InvestmentPlansError(
-      typeof message === 'string' ? message : answer,
+      typeof message === 'string' ? message : defaultMessage,
       typeof code === 'string' ? code : 'unknown',
       response,
     )
   }
 }
 
-/** Whether the same request can succeed a little later: there was no response of the service, or a 429 or 5xx. */
+/** Tells if the same request can succeed later: the service did not respond, or responded with status 429 or 5xx. */
 function isTransient(error: unknown): error is InvestmentPlansError {
   if (!(error instanceof InvestmentPlansError)) return false
   const { status } = error
+  // A status below 300 belongs to an incomplete response, or to a response that did not come from the service.
   return status === undefined || status < 300 || status === 429 || status >= 500
 }
 
@@ -231,12 +236,12 @@ function formatQuery(filter: PlanFilter): string {
   return given.length > 0 ? `?${query.toString()}` : ''
 }
 
-/** An empty object for any other value. */
+/** Returns an object to read properties from: empty if the value is not an object. */
 function readObject(value: unknown): Partial<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-/** The service promises what a plan is. */
+/** Checks for an array only: the service promises the fields of a plan. */
 function isPlanList(value: unknown): value is Plan[] {
   return Array.isArray(value)
 }

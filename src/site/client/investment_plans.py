@@ -26,22 +26,22 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypedDic
 from plan_types import Plan, PlanFilter
 
 CLIENT_VERSION = "3.0.0"
-"""The history at /changes#history on the site of the service says what is new since your copy."""
+"""Later versions are listed on the site of the service, at /changes#history."""
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
 RENEWAL_PAUSE_SECONDS = 60.0
-"""The pause after a token that couldn't be renewed, while the old one is valid."""
+"""The time between attempts to renew a token that is still valid."""
 MAX_LISTS = 100
-"""Forgets all lists when there are this many, one per set of filters."""
+"""The client keeps the last list of each set of filters. It forgets all lists when it has this many."""
 _LOG = logging.getLogger("investment_plans")
 FOREIGN_RESPONSE = "The response did not come from the service, or is incomplete."
 
 
 class ListWithEtag(TypedDict):
-    """A list as the service sent it. Keep both in a file to begin with them in another process."""
+    """A list as the service sent it. Save it in a file, and pass it to fetch_list in another process."""
 
     etag: Optional[str]
-    """None if the response had none, for example because a proxy removed it."""
+    """None if the response had no ETag, for example because a proxy removed it."""
     plans: List[Plan]
 
 
@@ -54,7 +54,7 @@ class InvestmentPlansError(Exception):
         super().__init__(message, code, status, headers)
         self.message = message
         self.code = code
-        """Of the service, such as invalid_client; timeout or connection_failed without a complete response; or unknown."""
+        """A code of the service, such as invalid_client; timeout or connection_failed without a complete response; or unknown."""
         self.status = status
         """The HTTP status; None when there was no complete response."""
         self.request_id = headers.get("X-Request-Id") if headers else None
@@ -75,11 +75,11 @@ class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class InvestmentPlansClient:
-    """For one thread.
+    """Not for use by several threads.
 
     timeout_seconds limits each wait for the server, and the time until the whole response is there. deadline_seconds
-    limits a call of list_plans, with all its requests and pauses. retry_delays_seconds are the pauses before the first,
-    second and third retry; with an empty one, there are no retries.
+    limits a call of list_plans, with all its retries. retry_delays_seconds are the seconds to wait before the first, the
+    second and the third retry; an empty sequence means no retry.
 
     Raises ValueError for a wrong address or credential, such as an environment variable that is empty.
     """
@@ -125,7 +125,10 @@ class InvestmentPlansClient:
         return self.fetch_list(filter)["plans"]
 
     def fetch_list(self, filter: PlanFilter = {}, known: Optional[ListWithEtag] = None) -> ListWithEtag:
-        """The same, with its ETag. known is the last list with these filters: you get it if it has not changed."""
+        """Does the same as list_plans, and returns the list with its ETag.
+
+        known is the last list with the same filters, for example from a file. It is returned if it has not changed.
+        """
         query = _format_query(filter)
         if known:
             self._keep(query, known)
@@ -144,13 +147,14 @@ class InvestmentPlansClient:
             time.sleep(pause)
 
     def _fetch_plans(self, query: str, end: float) -> ListWithEtag:
+        """Gets a token and the list. end is the deadline, as a time of time.monotonic()."""
         token = self._get_token(end)
         try:
             return self._request_plans(query, token, end)
         except InvestmentPlansError as error:
             if error.status != 401:
                 raise
-        # The token has ended early. Try once with a new one.
+        # The service ended the token early. Try once with a new token.
         self._token = None
         return self._request_plans(query, self._get_token(end), end)
 
@@ -169,14 +173,14 @@ class InvestmentPlansClient:
             raise InvestmentPlansError(FOREIGN_RESPONSE, "unknown", status, answer_headers)
         return self._keep(query, {"etag": answer_headers.get("ETag"), "plans": plans})
 
-    def _keep(self, query: str, known: ListWithEtag) -> ListWithEtag:
+    def _keep(self, query: str, received: ListWithEtag) -> ListWithEtag:
         if len(self._lists) >= MAX_LISTS:
             self._lists.clear()
-        self._lists[query] = known
-        return known
+        self._lists[query] = received
+        return received
 
     def _get_token(self, end: float) -> str:
-        """A token that can't be renewed just now is used until it expires."""
+        """Returns a valid token. If renewal fails, the old token is used until it expires."""
         if self._token and time.time() < self._renew_at:
             return self._token
         try:
@@ -233,7 +237,8 @@ class InvestmentPlansClient:
 
 
 def _is_transient(error: InvestmentPlansError) -> bool:
-    """Whether the same request can succeed a little later: there was no response of the service, or a 429 or 5xx."""
+    """Tells if the same request can succeed later: the service did not respond, or responded with status 429 or 5xx."""
+    # A status below 300 belongs to an incomplete response, or to a response that did not come from the service.
     return error.status is None or error.status < 300 or error.status == 429 or error.status >= 500
 
 

@@ -25,7 +25,7 @@ async function fetchAndLog(url, init) {
   return response
 }
 
-// The list as it was received, with its ETag, and the plans that were removed from it.
+// Returns the list as the service sent it, with its ETag, and the plans that were removed from it.
 function readCopy() {
   try {
     return JSON.parse(readFileSync(copyFile, 'utf8'))
@@ -47,24 +47,25 @@ async function fetchList(copy) {
 const copy = readCopy()
 const { etag, plans } = await fetchList(copy)
 
-const before = new Map(copy.plans.map((plan) => [plan.identifier, plan]))
+const knownPlans = new Map(copy.plans.map((plan) => [plan.identifier, plan]))
 const listed = new Set(plans.map((plan) => plan.identifier))
 const gone = copy.plans.filter((plan) => !listed.has(plan.identifier))
 if (gone.length > copy.plans.length / 2 && !process.argv.includes('--confirmed'))
   stop('More than half of the plans were removed. Ask support, then run this with --confirmed.')
 for (const plan of plans) {
-  const known = before.get(plan.identifier)
+  const known = knownPlans.get(plan.identifier)
   if (!known) console.log('show', plan.identifier)
   else if (!isDeepStrictEqual(known, plan)) console.log('update', plan.identifier)
 }
 for (const plan of gone) console.log('stop offering', plan.identifier)
 
-// A plan that was removed earlier keeps its time. One that is listed again is no longer removed.
+// A plan that was removed earlier keeps the time of its removal. A plan that is listed again is no
+// longer removed.
 const removedAt = new Date().toISOString()
 const removed = copy.removed.filter((plan) => !listed.has(plan.identifier))
 for (const plan of gone) removed.push({ ...plan, removedAt })
 
-// At the end, so that the next run repeats all changes of a run that fails. The rename keeps the old
-// file whole until then.
+// The copy is saved at the end: if a run fails, the next run prints its changes again. The rename
+// makes sure that the file is always complete.
 writeFileSync(`${copyFile}.new`, JSON.stringify({ etag, plans, removed }))
 renameSync(`${copyFile}.new`, copyFile)

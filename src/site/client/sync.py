@@ -20,7 +20,7 @@ def stop(reason):
     sys.exit(1)
 
 
-# The list as it was received, with its ETag, and the plans that were removed from it.
+# The list as the service sent it, with its ETag, and the plans that were removed from it.
 try:
     copy = json.loads(copy_file.read_text("utf-8"))
 except FileNotFoundError:
@@ -35,26 +35,27 @@ except (InvestmentPlansError, ValueError) as error:
     stop(error)
 
 plans = received["plans"]
-before = {plan["identifier"]: plan for plan in copy["plans"]}
+known_plans = {plan["identifier"]: plan for plan in copy["plans"]}
 listed = {plan["identifier"] for plan in plans}
 gone = [plan for plan in copy["plans"] if plan["identifier"] not in listed]
-if len(gone) > len(before) / 2 and "--confirmed" not in sys.argv:
+if len(gone) > len(known_plans) / 2 and "--confirmed" not in sys.argv:
     stop("More than half of the plans were removed. Ask support, then run this with --confirmed.")
 for plan in plans:
-    if plan["identifier"] not in before:
+    if plan["identifier"] not in known_plans:
         print("show", plan["identifier"])
-    elif plan != before[plan["identifier"]]:
+    elif plan != known_plans[plan["identifier"]]:
         print("update", plan["identifier"])
 for plan in gone:
     print("stop offering", plan["identifier"])
 
-# A plan that was removed earlier keeps its time. One that is listed again is no longer removed.
+# A plan that was removed earlier keeps the time of its removal. A plan that is listed again is no
+# longer removed.
 now = datetime.now(timezone.utc).isoformat()
 removed = [plan for plan in copy["removed"] if plan["identifier"] not in listed]
 removed += [{**plan, "removedAt": now} for plan in gone]
 
-# At the end, so that the next run repeats all changes of a run that fails. The rename keeps the old
-# file whole until then.
+# The copy is saved at the end: if a run fails, the next run prints its changes again. The rename
+# makes sure that the file is always complete.
 draft = copy_file.with_suffix(".new")
 after = {"etag": received["etag"], "plans": plans, "removed": removed}
 draft.write_text(json.dumps(after), "utf-8")
