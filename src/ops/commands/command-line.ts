@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from 'commander'
 import { checkAttribution, checkNoSecrets, type Attribution } from '../core/record/attribution.ts'
 import type { Store } from '../store/store.ts'
-import { describeStart, quoteWords, type Target } from '../shared/target.ts'
+import { prefixWithNpm, quoteWords, type Target } from '../shared/target.ts'
 import { nothingChanged, UserError } from '../shared/user-error.ts'
 import { escapeOutput, type SafeIo } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
@@ -115,7 +115,7 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
   }
   // With `noArgumentsError`, readValues refuses arguments: the error of commander would quote them, and one may be a secret.
   if (noArgumentsError !== undefined || passesFlagsOn) command.allowExcessArguments().allowUnknownOption()
-  command.description(verb.help).addHelpText('after', `\nExample:\n  ${describeStart(example)}\n`)
+  command.description(verb.help).addHelpText('after', `\nExample:\n  ${prefixWithNpm(example)}\n`)
   pointErrorsAtHelp(command, words)
   return { command, verb }
 }
@@ -161,7 +161,7 @@ function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: 
   const names = kept.map((option) => `--${option.name()}`).join(' and ')
   throw new UserError([
     `npm kept ${names} for itself, or has it from .npmrc.`,
-    `If you typed ${names}, write -- before the command, or '--' in PowerShell: ${describeStart('…')}`,
+    `If you typed ${names}, write -- before the command, or '--' in PowerShell: ${prefixWithNpm('…')}`,
     'If not, delete the setting from its file, which this command shows: npm config list',
   ])
 }
@@ -252,7 +252,7 @@ async function readAttribution(
  * @param words the noun and the verb, such as `partner list`; empty for `ops`.
  */
 function pointErrorsAtHelp(command: Command, words: string): void {
-  const seeAlso = describeStart(`${words} --help`.trim())
+  const seeAlso = prefixWithNpm(`${words} --help`.trim())
   command.configureOutput({
     outputError: (text, write) => {
       const message = text

@@ -1,4 +1,4 @@
-// Says in messages how soon partners see a change of the catalog, and when a change of a partner takes effect.
+// The longest time until partners see a change of the catalog, or a change of a partner takes effect, for messages.
 import { freshnessSeconds } from '../../api/promises.ts'
 
 /** `2 minutes` */

@@ -1,14 +1,14 @@
-/** `2026-11-21T12:00:00Z` */
+/** @returns such as `2026-11-21T12:00:00Z`. */
 export function formatIsoTime(unixSeconds: number): string {
   return new Date(unixSeconds * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** Formats a time as above; null stays null. */
+/** @returns such as `2026-11-21T12:00:00Z`; null stays null. */
 export function formatOptionalTime(unixSeconds: number | null): string | null {
   return unixSeconds === null ? null : formatIsoTime(unixSeconds)
 }
 
-/** Returns an object whose times, such as `createdAt`, are ISO 8601 instead of Unix seconds. */
+/** Copies an object. Times, such as `createdAt`, become ISO 8601 instead of Unix seconds. */
 export function formatTimes(fields: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]: [string, unknown]) => {

@@ -1,10 +1,8 @@
-// Suggests a name for a mistyped one.
-
 /**
- * @param name what somebody typed.
+ * Suggests a name that exists for a mistyped name.
  * @param candidates the names that exist.
- * @returns such as `Did you mean gold?`: the candidate that differs in case, or in one or two letters; or else that begins with the name,
- * and goes on after a dot or a hyphen.
+ * @returns such as `Did you mean gold?`; undefined when no candidate is similar. A similar candidate differs only in case and at most two
+ * letters, or it starts with the mistyped name and a dot or hyphen.
  */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2
@@ -14,24 +12,25 @@ export function suggestName(name: string, candidates: readonly string[]): string
     .map((candidate) => ({ candidate, distance: countEdits(typed, candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
-  const longer = () =>
-    candidates.find((candidate) =>
-      [`${typed}.`, `${typed}-`].some((start) => candidate.toLowerCase().startsWith(start)),
-    )
-  const meant = nearest?.candidate ?? longer()
-  return meant && `Did you mean ${meant}?`
+  const isLonger = (candidate: string) =>
+    [`${typed}.`, `${typed}-`].some((start) => candidate.toLowerCase().startsWith(start))
+  const suggested = nearest?.candidate ?? candidates.find(isLonger)
+  return suggested && `Did you mean ${suggested}?`
 }
 
-/** Counts the letters to insert, delete or replace (Levenshtein). */
+/** Counts the letters to insert, delete or replace, which is the Levenshtein distance. */
 function countEdits(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  // The edits from the letters of `from` so far to each beginning of `to`.
+  let counts = Array.from({ length: to.length + 1 }, (_, length) => length)
   for (const [index, letter] of from.split('').entries()) {
-    const next = [index + 1]
-    for (let column = 1; column <= to.length; column++) {
-      const replaced = (row[column - 1] ?? 0) + Number(letter !== to[column - 1])
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+    const nextCounts = [index + 1]
+    for (let length = 1; length <= to.length; length++) {
+      const replaced = (counts[length - 1] ?? 0) + Number(letter !== to[length - 1])
+      const deleted = (counts[length] ?? 0) + 1
+      const inserted = (nextCounts[length - 1] ?? 0) + 1
+      nextCounts.push(Math.min(replaced, deleted, inserted))
     }
-    row = next
+    counts = nextCounts
   }
-  return row.at(-1) ?? 0
+  return counts.at(-1) ?? 0
 }

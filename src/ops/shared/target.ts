@@ -1,6 +1,6 @@
-// Where a store is, and how messages name commands: with the flags that reach the same store.
+// Names commands in messages, with the flags that reach the same store.
 
-/** Where a store is: the local state, or with `remote` a deployed environment. */
+/** Says where a store is: in the local state, or with `remote` in a deployed environment. */
 export interface Target {
   remote?: boolean
   /** The deployed environment, by its name in wrangler.toml. */
@@ -9,31 +9,31 @@ export interface Target {
   persistTo?: string
 }
 
-/** `[local]`, or `[production]`: begins each question about a change, and each report of one. */
+/** @returns `[local]`, or such as `[production]`: the start of a question about a change, or of a report about the change. */
 export function describePlace({ env = 'local' }: Target): string {
   return `[${env}]`
 }
 
-/** The commands that are scripts of package.json: `npm run dev`. */
+/** The commands that are scripts of package.json, such as `npm run dev`. */
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 
-/** @param words a command such as `partner list`. @returns `npm run -s ops -- partner list`, or for a script `npm run deploy -- --env staging`. */
-export function describeStart(words: string): string {
-  const [first = '', ...others] = words.split(' ')
-  return scripts.has(first) ? ['npm run', first, '--', ...others].join(' ') : `npm run -s ops -- ${words}`
+/** @param words such as `partner list`. @returns such as `npm run -s ops -- partner list`, or for a script `npm run deploy -- --env staging`. */
+export function prefixWithNpm(words: string): string {
+  const [command = '', ...others] = words.split(' ')
+  return scripts.has(command) ? ['npm run', command, '--', ...others].join(' ') : `npm run -s ops -- ${words}`
 }
 
-/** `npm run -s ops -- partner list --remote --env staging` */
+/** @returns such as `npm run -s ops -- partner list --remote --env staging`. */
 export function describeCommand(target: Target, ...words: string[]): string {
-  return [describeStart(quoteWords(words)), ...describeFlags(target)].join(' ')
+  return [prefixWithNpm(quoteWords(words)), ...describeFlags(target)].join(' ')
 }
 
-/** Joins words to a line that a POSIX shell splits into the same words. */
+/** Joins words to a command line. A POSIX shell splits this line into the same words. */
 export function quoteWords(words: readonly string[]): string {
   return words.map(quote).join(' ')
 }
 
-/** SQLite's error when the database lacks a migration. */
+/** Matches SQLite's errors that mean that the database lacks a migration. */
 export const outdatedSchema = /no such (?:table|column)|has no column named/
 
 /** @returns the command that migrates the database of a target. */
@@ -43,7 +43,7 @@ export function describeMigration(target: Target): string {
 
 /** @returns the command that deploys an environment. */
 export function describeDeploy({ env }: Target): string {
-  return `${describeStart('deploy')} --env ${env}`
+  return `${prefixWithNpm('deploy')} --env ${env}`
 }
 
 function describeFlags({ remote, env, persistTo }: Target): string[] {

@@ -1,15 +1,15 @@
-// Parses the times that operators type, and formats times for messages: in the zone of the operators and in UTC.
+// Parses times that operators type, and formats times for messages, in the time zone of the operators.
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from './user-error.ts'
 import { formatIsoTime } from './iso-time.ts'
 
 const daySeconds = 86_400
-const days: Record<string, number> = { yesterday: -1, today: 0, tomorrow: 1 }
+const dayShifts: Record<string, number> = { yesterday: -1, today: 0, tomorrow: 1 }
 const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: daySeconds }
 const timePattern =
   /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
 
-/** The zone of the operators, for times that are typed without a zone. */
+/** Reads the time zone of the operators: the zone of times that are typed without a zone. */
 function readZone(): string {
   return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }
@@ -24,44 +24,42 @@ function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl
   }
 }
 
-/** `2026-12-01 06:00`, in the zone of the operators. */
+/** @returns such as `2026-12-01 06:00`, in the zone of the operators. */
 function formatWallClock(unixSeconds: number): string {
-  // Sweden writes dates as ISO 8601 does.
+  // Swedish dates have the form of ISO 8601.
   return createFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(unixSeconds * 1000)
 }
 
-/** `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)` */
+/** @returns such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */
 export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
 }
 
-/**
- * @returns a member for the row of a table, `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`: the heading of the column names the zone.
- */
+/** @returns a cell of a table by its heading, which names the zone: `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`. */
 export function toTimeColumn(unixSeconds: number): Record<string, string> {
   return { [`time in ${readZone()}`]: formatWallClock(unixSeconds) }
 }
 
-/** @returns by how many seconds clocks of the zone are ahead of UTC at a time. The offset changes with summer time. */
-function findOffset(unixSeconds: number): number {
+/** Finds the seconds to add to UTC to get the time in the operators' zone. They change with summer time. */
+function findOffsetSeconds(unixSeconds: number): number {
   const minute = Math.floor(unixSeconds / 60) * 60
   return Date.parse(`${formatWallClock(minute).replace(' ', 'T')}Z`) / 1000 - minute
 }
 
 /**
- * Finds the moment at which clocks of the zone show a time. When they show it twice, that is the first time. When they skip it, it is as
- * much later as they skip.
- * @param wallSeconds what the clocks show, as Unix seconds of a clock of UTC that shows the same.
- * @returns Unix seconds.
+ * Converts a time in the operators' zone to Unix seconds. When clocks are set back, some times occur twice: returns the first. When clocks
+ * are set forward from 02:00 to 03:00, 02:30 does not occur: returns 03:30.
+ * @param localSeconds the time in the operators' zone, as Unix seconds of the same date and time in UTC.
  */
-function findInstant(wallSeconds: number): number {
-  // Clocks change at most once in two days.
-  const before = wallSeconds - findOffset(wallSeconds - daySeconds)
-  const after = wallSeconds - findOffset(wallSeconds + daySeconds)
-  return [before, after].find((seconds) => seconds + findOffset(seconds) === wallSeconds) ?? before
+function toUnixSeconds(localSeconds: number): number {
+  // Clocks change at most once in two days, so one of these offsets is right.
+  const withEarlierOffset = localSeconds - findOffsetSeconds(localSeconds - daySeconds)
+  const withLaterOffset = localSeconds - findOffsetSeconds(localSeconds + daySeconds)
+  const isRight = (seconds: number) => seconds + findOffsetSeconds(seconds) === localSeconds
+  return [withEarlierOffset, withLaterOffset].find(isRight) ?? withEarlierOffset
 }
 
-/** @returns Unix seconds; undefined for a text that is no time, such as February 30. */
+/** Reads a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */
 function readTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
@@ -71,22 +69,21 @@ function readTime(text: string, nowSeconds: number): number | undefined {
   const midnight = new Date(`${date}T00:00Z`)
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
   const typed = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
-  return zone === undefined ? findInstant(typed) : typed
+  return zone === undefined ? toUnixSeconds(typed) : typed
 }
 
-/** @param day a date, or a word such as tomorrow. @returns a date such as `2026-12-01`. */
+/** @param day a date, or a word such as `tomorrow`. @returns a date such as `2026-12-01`; another text unchanged. */
 function readDate(day: string, nowSeconds: number): string {
-  const shift = days[day]
+  const shift = dayShifts[day]
   if (shift === undefined) return day
   const today = Date.parse(formatWallClock(nowSeconds).slice(0, 10))
   return new Date(today + shift * daySeconds * 1000).toISOString().slice(0, 10)
 }
 
-/** A time further ahead is a typing mistake. */
+/** A time more than ten years ahead is a typing mistake. */
 const maxAheadSeconds = 10 * 366 * daySeconds
 
-/** Examples of times, for messages. */
-const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
+const timeExamples = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
 
 /** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time within ten years. */
 export function parseTime(text: string, nowSeconds: number): number {
@@ -95,7 +92,7 @@ export function parseTime(text: string, nowSeconds: number): number {
     throw new UserError(`--at must be within ten years; it is ${abbreviate(text)}.`)
   }
   if (seconds !== undefined) return seconds
-  throw new UserError(`--at must be a time such as ${forms}; it is ${abbreviate(text)}.`)
+  throw new UserError(`--at must be a time such as ${timeExamples}; it is ${abbreviate(text)}.`)
 }
 
 /**
@@ -106,14 +103,15 @@ export function parseDueTime(text: string, nowSeconds: number): number {
   return Math.ceil(parseTime(text, nowSeconds) / 60) * 60
 }
 
-/** Parses a duration such as `30m`, `24h` or `7d`. @returns seconds; undefined for any other text. */
+/** Parses a duration such as `30m`, `24h`, `7d` or `0`. @returns seconds; undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
-  const seconds = Number(count) * (secondsByUnit[unit] ?? (Number(count) === 0 ? 1 : Number.NaN))
-  return Number.isNaN(seconds) ? undefined : seconds
+  const unitSeconds = secondsByUnit[unit]
+  if (unitSeconds === undefined) return Number(count) === 0 ? 0 : undefined
+  return Number(count) * unitSeconds
 }
 
-/** Parses `--since`: a duration before now, or a time. @returns Unix seconds. */
+/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. */
 export function parsePast(text: string, nowSeconds: number, flag = '--since'): number {
   const duration = parseDuration(text)
   const seconds = duration === undefined ? readTime(text, nowSeconds) : nowSeconds - duration
@@ -123,8 +121,9 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
   )
 }
 
-/** Parses `--until`, which is a time as `--since`. A date means the end of its day. @returns Unix seconds. */
+/** Parses `--until`: a duration before now, or a time. A date without a time means the end of its day. @returns Unix seconds. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
+  // Only a date can be followed by a time.
   return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 

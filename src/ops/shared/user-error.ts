@@ -1,7 +1,7 @@
 /**
- * A mistake of the user, or in the user's environment. The command line prints its lines, and ends with exit code 2. Each problem is one
- * line. Below the problems, each way out is a line that ends with its command. If the command would have changed something, the command
- * line adds `Nothing was changed.`
+ * A mistake of the user, or in the user's environment. The command line prints the lines of the error, and ends with exit code 2. The first
+ * lines name the problems. Each line below names a solution, and ends with a command. If the failed command changes data, the command line
+ * adds `Nothing was changed.`
  */
 export class UserError extends Error {
   override readonly name = 'UserError'
@@ -13,7 +13,7 @@ export class UserError extends Error {
 
 export const nothingChanged = 'Nothing was changed.'
 
-/** @throws UserError that names every problem, if there is one. */
+/** Throws the problems that are not undefined. @throws UserError with a line for each problem; nothing if there is none. */
 export function throwProblems(problems: readonly (string | undefined)[]): void {
   const found = problems.filter((problem) => problem !== undefined)
   if (found.length > 0) throw new UserError(found)

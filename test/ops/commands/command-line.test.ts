@@ -6,7 +6,7 @@ import { ConfigError } from '../../../src/api/config.ts'
 import { commands } from '../../../src/ops/commands/ops.ts'
 import { listFlags } from '../../../src/ops/commands/frame/shared-flags.ts'
 import { toKebabCase } from '../../../src/ops/commands/frame/verb.ts'
-import { describeStart } from '../../../src/ops/shared/target.ts'
+import { prefixWithNpm } from '../../../src/ops/shared/target.ts'
 import { listVerbs, refused, runCommand } from '../support/run-ops.ts'
 
 const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })
@@ -140,7 +140,7 @@ test.each(await listVerbs())('ops %s --help shows its example and its flags', as
   const { code, stdout, stderr } = await runCommand([...words.split(' '), '--help'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.startsWith(`Usage: ops ${words} `)).toBe(true)
-  expect(stdout).toContain(`\nExample:\n  ${describeStart(verb.example)}\n`)
+  expect(stdout).toContain(`\nExample:\n  ${prefixWithNpm(verb.example)}\n`)
   for (const flag of Object.keys(listFlags(verb))) expect(stdout).toContain(`  --${toKebabCase(flag)}`)
 })
 

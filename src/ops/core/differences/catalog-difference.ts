@@ -11,19 +11,21 @@ export interface PlanDifference {
   disappears: string[]
   /** The countries whose lists keep the plan, with changed fields. */
   stays: string[]
-  /** The changed values by path, such as `minTopUpAmounts.KES`. Without `viewableIn`, which partners do not see. */
+  /** The changed values by path, such as `minTopUpAmounts.KES`. Leaves out `viewableIn`, which partners do not see. */
   fields: Record<string, ValueChange>
 }
 
+/** Compares a plan before and after a change. */
 export function compareChange({ before, after }: Omit<PlanChange, 'planId'>): PlanDifference {
-  const [from, to] = [before?.viewableIn ?? [], after?.viewableIn ?? []]
+  const countriesBefore = before?.viewableIn ?? []
+  const countriesAfter = after?.viewableIn ?? []
   const fields = [...comparePlans(before, after)].filter(([path]) => !path.startsWith('viewableIn.'))
   return {
     identifier: (after ?? before)?.identifier ?? '',
     kind: before === null ? 'added' : after === null ? 'removed' : 'changed',
-    appears: to.filter((country) => !from.includes(country)),
-    disappears: from.filter((country) => !to.includes(country)),
-    stays: fields.length === 0 ? [] : to.filter((country) => from.includes(country)),
+    appears: countriesAfter.filter((country) => !countriesBefore.includes(country)),
+    disappears: countriesBefore.filter((country) => !countriesAfter.includes(country)),
+    stays: fields.length === 0 ? [] : countriesAfter.filter((country) => countriesBefore.includes(country)),
     fields: Object.fromEntries(fields),
   }
 }

@@ -5,50 +5,50 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 
 export interface MergeInput {
-  /** The whole catalog at the file's revision; undefined for a file without a revision, whose plans replace those of the catalog. */
+  /** The whole catalog at the file's revision. Undefined for a file without a revision: its plans overwrite those of the catalog. */
   base: readonly CatalogPlan[] | undefined
+  /** The plans of the file. */
   file: readonly CatalogPlan[]
   /** The whole catalog now. */
   current: readonly CatalogPlan[]
-  /** Whether plans that are not in the file are removed, unless they were added after the export. */
+  /** Removes plans that are not in the file, unless they were added after its export. */
   isPruning: boolean
 }
 
-/** A change, merged with later changes by others: `before` is the plan in the catalog now. With a conflict, it must not be written. */
+/** The change of a plan, merged with later changes by others. `before` is the plan in the catalog now. */
 export interface MergedChange extends PlanChange {
   conflicts: FieldConflict[]
 }
 
-/** Merges each plan of the file, and each plan that pruning removes. Some of them do not change. */
+/** Merges the plans of a file, and the plans that pruning removes. @returns a change for each, even if the plan stays the same. */
 export function mergeCatalog({ base, file, current, isPruning }: MergeInput): MergedChange[] {
-  const old = base ?? current
+  const exported = base ?? current
   // A plan with the same ID and another identifier is another plan: its fields must not be merged.
-  const names = new Map([...old, ...file].map(({ id, identifier }) => [id, identifier]))
-  const index = (plans: readonly CatalogPlan[]) =>
-    new Map(plans.filter(({ id, identifier }) => names.get(id) === identifier).map((plan) => [plan.id, plan]))
-  const [oldById, currentById] = [index(old), index(current)]
-  const changes: PlanChange[] = file.map((after) => ({
-    planId: after.id,
-    before: oldById.get(after.id) ?? null,
-    after,
-  }))
-  const kept = new Set(file.map(({ id }) => id))
-  for (const before of isPruning ? old : []) {
-    if (currentById.has(before.id) && !kept.has(before.id)) changes.push({ planId: before.id, before, after: null })
+  const identifiers = new Map([...exported, ...file].map(({ id, identifier }) => [id, identifier]))
+  const indexSamePlans = (plans: readonly CatalogPlan[]) =>
+    new Map(plans.filter(({ id, identifier }) => identifiers.get(id) === identifier).map((plan) => [plan.id, plan]))
+  const exportedById = indexSamePlans(exported)
+  const currentById = indexSamePlans(current)
+  const changes = file.map((after): PlanChange => {
+    return { planId: after.id, before: exportedById.get(after.id) ?? null, after }
+  })
+  const fileIds = new Set(file.map(({ id }) => id))
+  for (const before of isPruning ? exported : []) {
+    if (currentById.has(before.id) && !fileIds.has(before.id)) changes.push({ planId: before.id, before, after: null })
   }
-  // Leaves out plans that the file keeps as they were, and that others removed after its export. Another plan may have their ID now.
+  // Others removed a plan after the export, and the file did not change it: then both sides are null.
   return mergeChanges(currentById, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 
-/** Merges changes that were computed from an earlier catalog. @param current the plans as they are now, by ID. */
+/** Merges changes that were computed from an earlier catalog. @param current the plans in the catalog now, by ID. */
 export function mergeChanges(
   current: ReadonlyMap<number, CatalogPlan>,
   changes: readonly PlanChange[],
 ): MergedChange[] {
   return changes.map(({ planId, before, after }) => {
-    const known = current.get(planId) ?? null
-    const { plan, conflicts } = mergePlan(before, after, known)
-    return { planId, before: known, after: plan, conflicts }
+    const currentPlan = current.get(planId) ?? null
+    const { plan, conflicts } = mergePlan(before, after, currentPlan)
+    return { planId, before: currentPlan, after: plan, conflicts }
   })
 }
 

@@ -1,20 +1,22 @@
-// A change of the catalog as a spreadsheet that people read: its review before it is published, or its part of an audit.
+// Writes a change of the catalog as a spreadsheet, for its review before it is published.
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import { encodeCell, type Cell } from '../file-formats/plan-cells.ts'
 import { formatXlsx, type WrittenSheet } from '../file-formats/xlsx-file.ts'
 import { compareChange, type PlanDifference } from './catalog-difference.ts'
-import { comparePlans, listChanges, partOf } from './plan-paths.ts'
+import { comparePlans, listChanges, shortenToObject } from './plan-paths.ts'
 
-/** A changed field of a plan: one row of a sheet, with these columns. */
+/** A changed field of a plan. Its members are the columns of a sheet. */
 export interface ChangedField {
+  /** The identifier of the plan. */
   plan: string
   name: string
+  /** The path of the value, such as `minTopUpAmounts.KES`. */
   field: string
   before: unknown
   after: unknown
 }
 
-/** Lists the changed fields of each plan. An object that became another one is one field, from its name to the other's name. */
+/** Lists the changed fields of each plan. A category that was replaced by another is one field, with the names before and after. */
 export function listChangedFields(changes: readonly PlanChange[]): ChangedField[] {
   return changes.flatMap(({ before, after }) => {
     const { identifier: plan = '', name = '' } = after ?? before ?? {}
@@ -32,7 +34,7 @@ interface Doubt {
   message: string
 }
 
-/** How many plans the list of each country has, by country. */
+/** The number of plans on the list of each country, by country. */
 type Lists = ReadonlyMap<string, { plans: number }>
 
 export interface Review {
@@ -49,11 +51,11 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   const fields = listChangedFields(changes)
   const fieldsByPlan = Map.groupBy(fields, ({ plan }) => plan)
   const messages = new Map<ChangedField, string[]>()
-  for (const { subject, field, message } of doubts) {
-    const all = fieldsByPlan.get(subject) ?? []
-    const about = all.filter((changed) => isAbout(field, changed.field))
-    // A doubt about a field that does not change, such as a name on another list, marks all changed fields of the plan.
-    for (const changed of about.length > 0 ? about : all) {
+  for (const { subject, field: path, message } of doubts) {
+    const ofPlan = fieldsByPlan.get(subject) ?? []
+    const doubted = ofPlan.filter(({ field }) => isAbout(path, field))
+    // A doubt about a field that does not change, such as a name on another list, stands beside all changed fields of the plan.
+    for (const changed of doubted.length > 0 ? doubted : ofPlan) {
       messages.set(changed, [...(messages.get(changed) ?? []), message])
     }
   }
@@ -65,26 +67,28 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   const ordered = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
   const header = ['plan', 'name', 'field', 'before', 'after', 'doubt']
   const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...ordered], isFitted: true, redRows }
-  return formatXlsx(sheet, { name: 'Lists', rows: listCountries(changes.map(compareChange), lists), isFitted: true })
+  return formatXlsx(sheet, { name: 'Lists', rows: makeCountryRows(changes.map(compareChange), lists), isFitted: true })
 }
 
-/** Returns whether the path of a doubt and a changed field are the same value, or one is an object and the other its member. */
-function isAbout(path: string | undefined, field: string): boolean {
-  return path !== undefined && (`${field}.`.startsWith(`${path}.`) || partOf(path) === field)
+/** Tells if a doubt is about a changed field: their paths are the same, or one is an object such as `category` and the other its member. */
+function isAbout(doubtPath: string | undefined, field: string): boolean {
+  if (doubtPath === undefined) return false
+  return field === doubtPath || field.startsWith(`${doubtPath}.`) || field === shortenToObject(doubtPath)
 }
 
-/** The last cell of a row has the messages of its doubts. */
+// The last cell of a row has the messages of its doubts.
 const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
 
 const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })
 
-function listCountries(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
+/** Makes the rows of the sheet of countries, with its header. */
+function makeCountryRows(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
   const countries = [...new Set([...before.keys(), ...after.keys()])].toSorted()
   const rows = countries.map((country) => {
-    const name = (side: 'appears' | 'disappears') =>
-      differences.flatMap((plan) => (plan[side].includes(country) ? plan.identifier : [])).join(', ')
-    const [old, next] = [before, after].map((lists) => lists.get(country)?.plans ?? 0)
-    return [country, old ?? 0, next ?? 0, name('appears'), name('disappears')]
+    const count = (lists: Lists) => lists.get(country)?.plans ?? 0
+    const namePlans = (direction: 'appears' | 'disappears') =>
+      differences.flatMap((plan) => (plan[direction].includes(country) ? plan.identifier : [])).join(', ')
+    return [country, count(before), count(after), namePlans('appears'), namePlans('disappears')]
   })
   return [['country', 'plans before', 'plans after', 'appear', 'disappear'], ...rows]
 }

@@ -1,4 +1,4 @@
-// Patches: changes of some fields of a plan, from the row of a spreadsheet or from a command line. Pure.
+// A patch changes some fields of a plan. It comes from a row of a spreadsheet or from a command line. Pure.
 import { isJsonObject } from '../../../json.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
@@ -16,6 +16,7 @@ export interface FieldPatch {
    * `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`.
    */
   fields: Readonly<Record<string, unknown>>
+  /** Where the patch was typed, for messages about defects. */
   place: Place
 }
 
@@ -23,13 +24,13 @@ export interface PlanPatch extends FieldPatch {
   identifier: string
 }
 
-/** The patches of a file, and the defects that are found without the catalog. */
+/** The patches of a file, and the defects that can be found without comparing the patches with the catalog. */
 export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
   patches: PlanPatch[]
   defects: Defect[]
 }
 
-/** Reads a patch from each row. Empty cells change nothing. @throws UserError when the spreadsheet has no sheet of plans. */
+/** Reads a patch from each row of a spreadsheet. Empty cells change nothing. @throws UserError when no sheet has plans. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const table = readPlanTable(spreadsheet)
   const defects = [...table.defects]
@@ -42,39 +43,39 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
       defects.push({ place, expected: 'the identifier of a plan', found: describeValue(identifier) })
       continue
     }
-    const other = patches.get(identifier)
-    if (other) {
-      defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: other.place })
+    const earlier = patches.get(identifier)
+    if (earlier) {
+      defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: earlier.place })
     } else patches.set(identifier, { identifier, fields, place: row.place })
   }
   const { origin, sheet, notes } = table
   return { patches: [...patches.values()], defects, origin, sheet, notes }
 }
 
-/** Reads `name=value` words of a command line, such as `minTopUpAmounts.KES=500`. */
+/** Reads `name=value` words of a command line, such as `minTopUpAmounts.KES=500`. @returns the fields, and a defect for each wrong word. */
 export function parseAssignments(assignments: readonly string[]): FieldPatch & { defects: Defect[] } {
-  const command: Place = { kind: 'command', owner: '' }
+  const place: Place = { kind: 'command', owner: '' }
   const defects: Defect[] = []
   const fields: Record<string, unknown> = {}
   const seen = new Set<string>()
   for (const assignment of assignments) {
     const [, name, text = ''] = /^([^=]*)=(.*)$/s.exec(assignment) ?? []
-    const complain = (expected: string, found: string) =>
-      defects.push({ place: { ...command, field: name }, expected, found })
+    const addDefect = (expected: string, found: string) =>
+      defects.push({ place: { ...place, field: name }, expected, found })
     if (name === undefined) {
-      complain('a field and its value, as name=value', describeValue(assignment))
+      addDefect('a field and its value, as name=value', describeValue(assignment))
       continue
     }
     const column = findColumn(name)
     if (column === undefined) {
       const names = listColumns([]).map((known) => known.name)
-      defects.push(makeUnknownNameDefect(command, 'field', name, names))
+      defects.push(makeUnknownNameDefect(place, 'field', name, names))
     } else if ('expected' in column) {
-      defects.push({ place: command, expected: `${column.expected} after the dot`, found: describeValue(name) })
+      defects.push({ place, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
-      complain('no value, because partners know the plan by it', describeValue(text))
-    } else if (seen.has(name)) complain('one value', 'a second')
-    else if (text === '') complain('a value after the equals sign, or null for no value', 'nothing')
+      addDefect('no value, because partners know the plan by it', describeValue(text))
+    } else if (seen.has(name)) addDefect('one value', 'a second')
+    else if (text === '') addDefect('a value after the equals sign, or null for no value', 'nothing')
     else {
       const value = decodeCell(column.kind, text)
       if (column.member === undefined) fields[name] = value
@@ -82,94 +83,100 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     }
     seen.add(name)
   }
-  return { fields, place: command, defects }
+  return { fields, place, defects }
 }
 
-/** The objects that plans share, such as categories, by field and ID. */
+/** The objects that plans share, such as categories, by their field and ID: the key is `category 5`. */
 type SharedObjects = ReadonlyMap<string, object>
 
-const keyOf = (field: string, id: unknown) => `${field} ${String(id)}`
+const makeSharedKey = (field: string, id: unknown) => `${field} ${String(id)}`
 
 export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
   return new Map(
-    plans.flatMap((plan) => listSharedObjects(plan).map(({ field, id, value }) => [keyOf(field, id), value])),
+    plans.flatMap((plan) => listSharedObjects(plan).map(({ field, id, value }) => [makeSharedKey(field, id), value])),
   )
 }
 
 /**
- * Applies a patch to a plan, and checks the result.
+ * Applies a patch to a plan, and checks the patched plan.
  * @param shared the objects that the patch may refer to by their IDs.
- * @returns the plan, the same object when nothing changes, or all defects.
+ * @returns the patched plan, or all its defects. Returns the same `before` if nothing changes.
  */
 export function applyPatch(
-  known: CatalogPlan,
+  before: CatalogPlan,
   { fields, place }: FieldPatch,
   shared: SharedObjects,
 ): { plan: CatalogPlan } | { defects: Defect[] } {
-  const patched: Record<string, unknown> = { ...known }
+  const patched: Record<string, unknown> = { ...before }
   for (const [name, value] of Object.entries(fields)) {
-    patched[name] = patchField(name, Reflect.get(known, name), value, shared)
+    patched[name] = patchField(name, Reflect.get(before, name), value, shared)
   }
-  // A patch of the note alone closes or opens the plan.
-  if (patched['isInvestable'] === known.isInvestable) patched['isInvestable'] = patched['nonInvestableNote'] === null
-  if (isSameJson(known, patched)) return { plan: known }
+  // Unless the patch opens or closes the plan, the note decides: a plan is open if it has no note.
+  if (patched['isInvestable'] === before.isInvestable) patched['isInvestable'] = patched['nonInvestableNote'] === null
+  if (isSameJson(before, patched)) return { plan: before }
   const { data, error } = catalogPlanSchema.safeParse(patched)
   if (data) return { plan: data }
   const defects = listDefects(error, patched, place)
   for (const defect of defects) {
     const [name = ''] = defect.place.field?.split('.') ?? []
-    // An object with an ID that no plan has gets only the members of the patch.
-    const isUnknown = readObject(fields[name])['id'] !== undefined && patched[name] === fields[name]
-    if (isUnknown) defect.fix = `No plan has this ${name}.id: is it mistyped?`
+    // If no plan has an object with the ID of the patch, `patchObject` returns the object of the patch itself.
+    const isIdUnknown = readObject(fields[name])['id'] !== undefined && patched[name] === fields[name]
+    if (isIdUnknown) defect.fix = `No plan has this ${name}.id: is it mistyped?`
   }
   return { defects }
 }
 
-/** @param value a new value; of an object or of amounts, the members that change. */
-function patchField(name: string, known: unknown, value: unknown, shared: SharedObjects): unknown {
+/**
+ * Returns the value of a field after a patch.
+ * @param given the value in the patch. An object or amounts have only the members to change; null removes an amount.
+ */
+function patchField(name: string, before: unknown, given: unknown, shared: SharedObjects): unknown {
   const shape = planFields.find((field) => field.name === name)?.shape
-  if (!isJsonObject(value) || shape === undefined || 'kind' in shape) return value
-  if ('members' in shape) return patchObject(name, known, value, shared)
-  return Object.fromEntries(Object.entries({ ...readObject(known), ...value }).filter(([, amount]) => amount !== null))
+  if (!isJsonObject(given) || shape === undefined || 'kind' in shape) return given
+  if ('members' in shape) return patchObject(name, readObject(before), given, shared)
+  const amounts = { ...readObject(before), ...given }
+  return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== null))
 }
 
+/** Returns an empty object for a value that is no object. */
 function readObject(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {}
 }
 
 /**
- * Patches an object such as a category. With the ID of another known object, takes that object, then the members that the patch changes. With
- * an unknown ID, takes only what the patch gives.
+ * Returns an object such as a category after a patch. If the patch gives the ID of another shared object, returns that object, with the
+ * members that the patch changes. If no plan has an object with that ID, returns `given` itself. If the patch removes the object, returns null.
+ * @param given the members in the patch.
  */
 function patchObject(
   field: string,
-  known: unknown,
+  before: Record<string, unknown>,
   given: Record<string, unknown>,
   shared: SharedObjects,
 ): Record<string, unknown> | null {
-  const before = readObject(known)
   const patched = { ...before, ...given }
   if (given['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (given['id'] === undefined || given['id'] === before['id']) return patched
-  const other = shared.get(keyOf(field, given['id']))
+  const other = shared.get(makeSharedKey(field, given['id']))
+  // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
   const changed = Object.entries(given).filter(([member, value]) => value !== before[member])
   return other ? { ...other, ...Object.fromEntries(changed) } : given
 }
 
 /**
  * Applies the patches of a file to the plans that they name.
- * @param known the plans of the catalog.
- * @returns the patched plans, and all defects of the file: when there is one, the plans are not complete.
+ * @param catalog all plans of the catalog.
+ * @returns the patched plans, and all defects of the file. If there is a defect, some plans are missing.
  */
 export function applyPatches(
-  { patches, defects: found }: Pick<CatalogUpdate, 'patches' | 'defects'>,
-  known: readonly CatalogPlan[],
+  update: Pick<CatalogUpdate, 'patches' | 'defects'>,
+  catalog: readonly CatalogPlan[],
 ): { plans: CatalogPlan[]; defects: Defect[] } {
-  const plansByIdentifier = new Map(known.map((plan) => [plan.identifier, plan]))
-  const shared = indexShared(known)
+  const plansByIdentifier = new Map(catalog.map((plan) => [plan.identifier, plan]))
+  const shared = indexShared(catalog)
   const plans: CatalogPlan[] = []
-  const defects = [...found]
-  for (const { identifier, ...patch } of patches) {
+  const defects = [...update.defects]
+  for (const { identifier, ...patch } of update.patches) {
     const plan = plansByIdentifier.get(identifier)
     if (plan === undefined) {
       const expected = 'the identifier of a plan in the catalog'

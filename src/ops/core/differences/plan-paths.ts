@@ -5,7 +5,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 
 type PathValue = string | number | boolean | null
 
-/** A value at a path, before and after; undefined where the path does not exist. */
+/** The value at a path before and after a change; undefined if the plan does not have the path. */
 export interface ValueChange {
   from: PathValue | undefined
   to: PathValue | undefined
@@ -22,52 +22,60 @@ function isObjectField(field: string): boolean {
 }
 
 /**
- * Finds the paths whose values differ.
- * @param from null for a plan that does not exist yet, which has no path. @param to null for a plan that is removed.
- * - A field with one value has one path, even if the value is null: `performance1`, `nonInvestableNote`.
- * - An object with fixed members has a path for each: `category.id`, `category.name`. An object that is null has none.
- * - Amounts have a path for each currency, `minTopUpAmounts.KES`; empty amounts have none.
- * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
+ * Finds the paths whose values differ. A plan has these paths:
+ * - A field with a single value has one path, even if the value is null: `performance1`, `nonInvestableNote`.
+ * - An object has a path for each member: `category.id`, `category.name`. An object that is null has no path.
+ * - Amounts have a path for each currency: `minTopUpAmounts.KES`.
+ * - A list has a path for each item, with the value true: `viewableIn.KE`. The order of the items doesn't matter.
+ * @param before null for a plan that is added.
+ * @param after null for a plan that is removed.
  */
-export function comparePlans(from: CatalogPlan | null, to: CatalogPlan | null): Map<string, ValueChange> {
-  const [old, next]: Readonly<Record<string, FieldValue>>[] = [from ?? {}, to ?? {}]
-  const changed = Object.keys({ ...old, ...next }).filter((field) => old?.[field] !== next?.[field])
-  return new Map(changed.flatMap((field) => compareField(field, old?.[field], next?.[field])))
+export function comparePlans(before: CatalogPlan | null, after: CatalogPlan | null): Map<string, ValueChange> {
+  const fieldsBefore: Readonly<Record<string, FieldValue>> = before ?? {}
+  const fieldsAfter: Readonly<Record<string, FieldValue>> = after ?? {}
+  const fields = Object.keys({ ...fieldsBefore, ...fieldsAfter })
+  return new Map(fields.flatMap((field) => compareField(field, fieldsBefore[field], fieldsAfter[field])))
 }
 
 type FieldValue = CatalogPlan[keyof CatalogPlan] | undefined
 
-function compareField(field: string, from: FieldValue, to: FieldValue): [path: string, ValueChange][] {
-  // Fast path: most fields have one value.
-  if (isSingle(from) && isSingle(to)) return isObjectField(field) ? [] : [[field, { from, to }]]
-  const [old, next] = [listPaths(field, from), listPaths(field, to)]
-  return Object.keys({ ...old, ...next })
-    .filter((path) => old[path] !== next[path])
-    .map((path) => [path, { from: old[path], to: next[path] }])
+function compareField(field: string, before: FieldValue, after: FieldValue): [path: string, ValueChange][] {
+  if (before === after) return []
+  // An object without members is null or undefined: it has no path, although its value is single.
+  if (isSingle(before) && isSingle(after)) return isObjectField(field) ? [] : [[field, { from: before, to: after }]]
+  const valuesBefore = readPaths(field, before)
+  const valuesAfter = readPaths(field, after)
+  return Object.keys({ ...valuesBefore, ...valuesAfter })
+    .filter((path) => valuesBefore[path] !== valuesAfter[path])
+    .map((path) => [path, { from: valuesBefore[path], to: valuesAfter[path] }])
 }
 
 function isSingle<Value>(value: Value): value is Extract<Value, PathValue | undefined> {
   return typeof value !== 'object' || value === null
 }
 
-function listPaths(field: string, value: FieldValue): Record<string, PathValue> {
+/** Reads the values of an object, amounts or a list, by path. */
+function readPaths(field: string, value: FieldValue): Record<string, PathValue> {
   if (isSingle(value)) return {}
   if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [`${field}.${item}`, true]))
   return Object.fromEntries(Object.entries(value).map(([member, part]) => [`${field}.${member}`, part]))
 }
 
-/** @returns the object of a member, such as `category` for `category.id`; for any other path, the path itself. */
-export function partOf(path: string): string {
-  const end = path.indexOf('.')
-  return end > 0 && isObjectField(path.slice(0, end)) ? path.slice(0, end) : path
+/** Shortens the path of an object's member to the object: `category.id` to `category`. Returns any other path unchanged. */
+export function shortenToObject(path: string): string {
+  const [field = ''] = path.split('.')
+  return isObjectField(field) ? field : path
 }
 
-/** Lists changes for people: an object with a new ID and name is one change, such as `category` from "Bonds" to "Equity". */
+/**
+ * Lists changes for people. An object that got another ID and name counts as one change, of its name, such as `category` from "Bonds" to
+ * "Equity": its other members are left out.
+ */
 export function listChanges(changes: PlanChanges): [path: string, ValueChange][] {
   return [...changes].flatMap(([path, change]): [string, ValueChange][] => {
-    const part = partOf(path)
-    const names = part !== path && changes.has(`${part}.id`) ? changes.get(`${part}.name`) : undefined
-    if (names === undefined) return [[path, change]]
-    return path === `${part}.name` ? [[part, names]] : []
+    const object = shortenToObject(path)
+    const isReplaced = changes.has(`${object}.id`) && changes.has(`${object}.name`)
+    if (!isReplaced) return [[path, change]]
+    return path === `${object}.name` ? [[object, change]] : []
   })
 }

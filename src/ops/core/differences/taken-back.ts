@@ -1,4 +1,4 @@
-// Finds recent changes that a file without a revision takes back: an old copy of the catalog has the values from before them.
+// Finds recent changes that the import of an old file takes back. Only for files without a revision: those can't be merged with later changes.
 import { nameSome } from '../../../abbreviate.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { comparePlans } from './plan-paths.ts'
@@ -18,38 +18,47 @@ export async function findTakenBack(db: OperatorDatabase, changes: readonly Plan
   const recent = await selectPublications(db, { planIds, since, states: ['published'] })
   const ids = recent.map(({ id }) => id)
   const changesById = await selectChangesOf(db, ids, planIds)
-  const log = recent.flatMap(({ id, actor }): RecentChange[] =>
-    (changesById.get(id) ?? []).map((change) => Object.assign(change, { by: `${id} by ${actor}` })),
+  const recentChanges = recent.flatMap(({ id, actor }): RecentChange[] =>
+    (changesById.get(id) ?? []).map((change) => Object.assign(change, { publication: `${id} by ${actor}` })),
   )
-  const logByPlan = Map.groupBy(log, ({ planId }) => planId)
-  const lost = new Set(changes.flatMap((change) => listLost(change, logByPlan.get(change.planId) ?? [])))
-  // In the order of the log: the latest first.
-  const named = log.filter((entry) => lost.has(entry))
-  const authors = new Set(named.map(({ by }) => by))
+  const recentByPlan = Map.groupBy(recentChanges, ({ planId }) => planId)
+  const lost = new Set(changes.flatMap((change) => listLost(change, recentByPlan.get(change.planId) ?? [])))
+  if (lost.size === 0) return []
+  // In the order of `recentChanges`: the latest first.
+  const named = recentChanges.filter((change) => lost.has(change))
+  const publications = new Set(named.map(({ publication }) => publication))
   const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
-  const which = `The change takes back values of recent publications (${nameSome([...authors])}) in ${nameSome([...plans])}.`
-  return lost.size === 0 ? [] : [which]
+  return [
+    `The change takes back values of recent publications (${nameSome([...publications])}) in ${nameSome([...plans])}.`,
+  ]
 }
 
 interface RecentChange extends PlanChange {
   /** `12 by amina` */
-  by: string
+  publication: string
 }
 
-/** Lists the earlier changes whose values `change` takes back. @param log the earlier changes of the same plan, the latest first. */
-function listLost(change: PlanChange, log: readonly RecentChange[]): RecentChange[] {
-  const compared = log.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
+/**
+ * Lists the recent changes whose values are lost because `change` sets a field back to the value from before one of them.
+ * @param recent the recent changes of the same plan, the latest first.
+ */
+function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
+  const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
     const ofPath = compared.filter(({ paths }) => paths.has(path))
-    const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
+    const isBack = ofPath.some(
+      ({ earlier, paths }) => paths.get(path)?.from === to && !isNewAgain(path, change, earlier),
+    )
     // The latest change of the path made the current value, which is lost.
     return isBack ? ofPath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 
-/** Returns whether a value is new, although it equals an earlier value: the plan is added again, or the return is of a later month. */
-function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
-  if (!earlier.before && change.after) return true
-  const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
-  return isLater && mergeRules[path]?.dateField !== undefined
+/** Tells if a value is new although it equals the value before `earlier`. */
+function isNewAgain(path: string, change: PlanChange, earlier: PlanChange): boolean {
+  // `earlier` added the plan. Only a change that removes the plan takes this back.
+  if (earlier.before === null && change.after !== null) return true
+  const isReturn = mergeRules[path]?.dateField !== undefined
+  // The returns of two months may be equal.
+  return isReturn && (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
 }

@@ -1,5 +1,5 @@
 // Finds the plans in a spreadsheet: the sheet, the row with the names of the columns, and one row for each plan. Pure.
-import { describeStart } from '../../shared/target.ts'
+import { prefixWithNpm } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { CatalogFile } from './catalog-file.ts'
 import { makeDefectError, makeUnknownNameDefect, wholeFile, type Defect, type Place } from './defect.ts'
@@ -109,7 +109,7 @@ function makeMissingHeaderDefect(sheets: readonly Sheet[]): Defect {
     place: wholeFile,
     expected: 'a row with the names of the columns, one of them identifier',
     found: 'none',
-    fix: `${shown ?? ''}For a file to fill: ${describeStart('catalog export --for figures --output figures.xlsx')}`,
+    fix: `${shown ?? ''}For a file to fill: ${prefixWithNpm('catalog export --for figures --output figures.xlsx')}`,
   }
 }
 

@@ -1,5 +1,4 @@
-// Prepares changes of one plan: where it is viewable, whether it takes new investment, and its fields. Nothing is written. In all functions,
-// `name` is the plan's identifier or ID, and `dueAt` the time of publication in Unix seconds, by default now.
+// Prepares changes of one plan for publication, and writes nothing. `dueAt` is the time of publication in Unix seconds, by default now.
 import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
@@ -14,55 +13,60 @@ import type { PreparedChange } from '../publications/proposal.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-/** A change of one plan. */
 export interface PreparedPlan extends PreparedChange {
   /** The plan after the change. */
   plan: CatalogPlan
 }
 
-/** Puts a plan on the lists of some countries, or takes it off them. */
+/** Prepares to put a plan on the lists of countries, or with `isViewable` false, to take the plan off these lists. */
 export async function prepareViewable(
   store: Store,
-  name: string,
+  identifierOrId: string,
   { countries, isViewable }: { countries: readonly string[]; isViewable: boolean },
   dueAt?: number,
 ): Promise<PreparedPlan> {
   countries.forEach(checkCountry)
-  return preparePlan(store, name, dueAt, ({ viewableIn }) => {
+  return preparePlan(store, identifierOrId, dueAt, ({ viewableIn }) => {
     const others = viewableIn.filter((code) => !countries.includes(code))
     return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
   })
 }
 
 /**
- * Closes a plan to new investment. It stays on its lists.
+ * Prepares to close a plan to new investment. The plan stays on its lists.
  * @param note the reason, which partners show to their customers.
+ * @throws UserError when the note is too long, or is no line of text.
  */
-export async function prepareClosing(store: Store, name: string, note: string, dueAt?: number): Promise<PreparedPlan> {
+export async function prepareClosing(
+  store: Store,
+  identifierOrId: string,
+  note: string,
+  dueAt?: number,
+): Promise<PreparedPlan> {
   const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
-  return preparePlan(store, name, dueAt, () => ({ isInvestable: false, nonInvestableNote }))
+  return preparePlan(store, identifierOrId, dueAt, () => ({ isInvestable: false, nonInvestableNote }))
 }
 
-/** Opens a plan to new investment, and removes its note. */
-export function prepareOpening(store: Store, name: string, dueAt?: number): Promise<PreparedPlan> {
-  return preparePlan(store, name, dueAt, () => ({ isInvestable: true, nonInvestableNote: null }))
+/** Prepares to open a plan to new investment, and to remove its note. */
+export function prepareOpening(store: Store, identifierOrId: string, dueAt?: number): Promise<PreparedPlan> {
+  return preparePlan(store, identifierOrId, dueAt, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
 /**
- * Changes fields of a plan.
+ * Prepares to change fields of a plan.
  * @param assignments fields with their new values, such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
- * @throws UserError that names every field with a value that a plan can't have.
+ * @throws UserError that names each wrong field or value.
  */
 export async function prepareFields(
   store: Store,
-  name: string,
+  identifierOrId: string,
   assignments: readonly string[],
   dueAt?: number,
 ): Promise<PreparedPlan> {
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
-  return preparePlan(store, name, dueAt, async (before) => {
+  return preparePlan(store, identifierOrId, dueAt, async (before) => {
     const sharing = await selectSharing(store.db, listSharedObjects(patch.fields), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
@@ -70,18 +74,19 @@ export async function prepareFields(
   })
 }
 
-/** Computes the fields that change. @param before the plan in the catalog. */
-type Decide = (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>
-
-/** @throws UserError when there is no such plan, or when a change with a time would change nothing. */
+/**
+ * Prepares a change of one plan.
+ * @param computeFields returns the new values of the fields that change, from the plan in the catalog.
+ * @throws UserError when there is no such plan, or when a change with a time would change nothing.
+ */
 async function preparePlan(
   store: Store,
-  name: string,
+  identifierOrId: string,
   dueAt: number | undefined,
-  decide: Decide,
+  computeFields: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
 ): Promise<PreparedPlan> {
-  const { plan: before, revision: baseRevision } = await findCurrentPlan(store, name)
-  const plan = { ...before, ...(await decide(before)) }
+  const { plan: before, revision: baseRevision } = await findCurrentPlan(store, identifierOrId)
+  const plan = { ...before, ...(await computeFields(before)) }
   const isSame = isSameJson(before, plan)
   if (isSame && dueAt !== undefined) {
     const see = describeCommand(store.target, 'plan', 'show', before.identifier)

@@ -1,4 +1,4 @@
-// Explains why a partner sees a plan in its list, or does not.
+// Explains to operators which plans a partner sees in its list, and which changes are pending.
 import { abbreviate } from '../../../abbreviate.ts'
 import { listMatchingFilters } from '../../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -23,8 +23,10 @@ export interface PlanExplanation {
 }
 
 /**
- * @param plan the plan's identifier or ID. @param partner the partner's short name or client ID.
- * @param at Unix seconds: explains the end of this second. Now by default.
+ * Explains why a partner sees a plan in its list, or does not.
+ * @param plan the plan's identifier or ID.
+ * @param partner the partner's short name or client ID.
+ * @param at a time in Unix seconds, after all changes of this second. Default: now.
  * @throws UserError when there is no such partner, or there was none at this time.
  */
 export async function explainPlan(
@@ -72,11 +74,12 @@ export async function explainPlan(
 }
 
 /**
- * @returns the country whose plans the partner gets.
- * @throws UserError when there is no such partner, or it gets no list because it is suspended or ended.
+ * Finds the country whose plans a partner gets.
+ * @param partnerName the partner's short name or client ID.
+ * @throws UserError when there is no such partner, or the partner gets no list because it is suspended or ended.
  */
-export async function findListedCountry(store: Store, name: string, atSeconds?: number): Promise<string> {
-  const partner = await findPartner(store, name, atSeconds)
+export async function findListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
+  const partner = await findPartner(store, partnerName, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner
   if (suspendedAt === null) return country
   const why = describeCommand(store.target, 'why', shortName)
@@ -85,9 +88,9 @@ export async function findListedCountry(store: Store, name: string, atSeconds?: 
 }
 
 /**
- * Describes the last publication that took one of the plans off the list of a country, or removed it.
- * @param at Unix seconds: leaves out later publications.
- * @returns a sentence with a space before it; an empty text when there is no such publication.
+ * Describes the last publication that took one of the plans off the list of a country, or removed the plan.
+ * @param at leaves out publications after this time, in Unix seconds.
+ * @returns a sentence that begins with a space; an empty text when there is no such publication.
  */
 async function describeWithdrawal(
   { db }: Store,
@@ -115,14 +118,13 @@ export interface PendingChange {
 }
 
 /**
- * Selects the changes of a plan in pending publications, which wait for their time or for approval, the earliest time first. A change may also
- * add the plan.
- * @param name the plan's identifier or ID.
+ * Selects the changes of a plan in pending publications, sorted by their times. Publications without a time come last.
+ * @param identifierOrId the plan, which a pending publication may also add or remove.
  */
-export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
-  const planIds = await selectRecordedPlanIds(store.db, name)
+export async function selectPendingChanges(store: Store, identifierOrId: string): Promise<PendingChange[]> {
+  const planIds = await selectRecordedPlanIds(store.db, identifierOrId)
   if (planIds.length === 0) return []
-  const publications = await listPublications(store, { plan: name, states: pendingStates })
+  const publications = await listPublications(store, { plan: identifierOrId, states: pendingStates })
   const changes = publications.flatMap((publication) => publication.changes.map((change) => ({ publication, change })))
   return changes.toSorted((a, b) => (a.publication.dueAt ?? Infinity) - (b.publication.dueAt ?? Infinity))
 }

@@ -1,4 +1,4 @@
-// Attribution: who makes a change, with which command, and why. The record keeps it with the change.
+// The attribution of a change says who makes the change, with which command, and why. The record keeps it.
 import { throwProblems, UserError } from '../../shared/user-error.ts'
 import { findLineProblem } from '../../shared/line-problem.ts'
 import { findSecrets } from '../../shared/secret-forms.ts'
@@ -8,10 +8,11 @@ export interface Attribution {
   actor: string
   /** The command line, without `npm run -s ops --`. */
   command: string
+  /** The reason for the change; null if the operator gave none. */
   note: string | null
 }
 
-/** How messages name the secrets of `findSecrets`. */
+/** The names of secrets in messages, by their kind. */
 const secretNames = {
   secret: 'a client secret',
   token: 'an access token',
@@ -20,12 +21,12 @@ const secretNames = {
 } as const
 
 /**
- * Refuses texts with a secret, because the record keeps them for ever.
- * @throws UserError, which does not quote the secret.
+ * Checks texts before the record keeps them for ever.
+ * @throws UserError when a text has a secret. The message does not quote the secret.
  */
 export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
-    // The name of a key is not secret, and a note may say how secrets begin.
+    // The name of a signing key is not secret. A note may quote the beginning of a secret, to say which secret it means.
     if (kind === 'key-name' || kind === 'cut-secret') continue
     throw new UserError(
       `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,
@@ -33,11 +34,11 @@ export function checkNoSecrets(texts: readonly string[]): void {
   }
 }
 
-const maxActor = 100
-const maxNote = 2000
-const maxCommand = 500
+const maxActorLength = 100
+const maxNoteLength = 2000
+const maxCommandLength = 500
 
-/** Checks what the operator typed, and cuts a long command. @throws UserError when nobody is named, or a text can't be recorded. */
+/** Checks the actor and the note, and cuts a long command. @throws UserError when there is no actor, or a text can't be recorded. */
 export function checkAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
   if (actor === undefined) {
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
@@ -45,7 +46,11 @@ export function checkAttribution({ actor, command, note }: Partial<Attribution> 
   if (actor.toLowerCase() === 'schedule') {
     throw new UserError('The record uses the name schedule for the Worker: choose another.')
   }
-  throwProblems([findLineProblem('actor', actor, maxActor), note ? findLineProblem('note', note, maxNote) : undefined])
-  const cut = command.length > maxCommand ? `${command.slice(0, maxCommand - 1)}…` : command
-  return { actor, command: cut, note: note || null }
+  throwProblems([
+    findLineProblem('actor', actor, maxActorLength),
+    note ? findLineProblem('note', note, maxNoteLength) : undefined,
+  ])
+  const isTooLong = command.length > maxCommandLength
+  const recordedCommand = isTooLong ? `${command.slice(0, maxCommandLength - 1)}…` : command
+  return { actor, command: recordedCommand, note: note || null }
 }

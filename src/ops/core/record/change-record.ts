@@ -1,4 +1,4 @@
-// The record of the changes of partners and keys, for the commands.
+// Lets commands read the record of the changes of partners and keys.
 export {
   selectKeyEntries,
   selectPartnerEntries,

@@ -1,4 +1,4 @@
-// Makes a change of a partner or a signing key, and records it: both are one row.
+// Changes a partner or a signing key, and records the change in the same row.
 import { findChange, type ChangeRequest, type MadeChange } from '../../../db/partner-changes.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
@@ -6,10 +6,10 @@ import type { Store } from '../../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
 /**
- * Makes a change exactly once, even if the database's answer is lost.
- * @param insert inserts the row of the change. It inserts nothing when the change does not apply, such as to a partner that somebody else
- * changed meanwhile, or when the record has the same request already.
- * @returns undefined when the change did not apply.
+ * Makes a change of a partner or a signing key exactly once, even if the database's answer is lost.
+ * @param insert inserts the row of the change, unless the record has a row of the same request. It also inserts nothing if the change is
+ * not possible any more, for example because somebody else changed the partner meanwhile.
+ * @returns undefined when the change was not possible any more.
  */
 export function recordChange(
   store: Pick<Store, 'db' | 'changes'>,

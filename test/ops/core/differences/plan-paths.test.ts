@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { comparePlans, listChanges, partOf } from '../../../../src/ops/core/differences/plan-paths.ts'
+import { comparePlans, listChanges, shortenToObject } from '../../../../src/ops/core/differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
@@ -18,7 +18,7 @@ test('a new plan has a path for each value: null is one, and null objects, empty
   const groups = new Set(['category', 'fundManager', 'minInvestableAmounts'])
   const names = [...paths.keys()].filter((path) => groups.has(path.split('.')[0] ?? ''))
   expect(names).toEqual(['category.id', 'category.name', 'category.displayName', 'category.tagLine'])
-  expect(['name', 'category.id', 'minTopUpAmounts.KES', 'viewableIn.UG'].map(partOf)).toEqual([
+  expect(['name', 'category.id', 'minTopUpAmounts.KES', 'viewableIn.UG'].map(shortenToObject)).toEqual([
     'name',
     'category',
     'minTopUpAmounts.KES',
