@@ -109,18 +109,17 @@ export function createMisfitFinder<Plan extends PlainPlan>() {
 const makeClaimKey = ({ field, id }: Claim) => `${field} ${String(id)}`
 const readIdentifier = (plan: PlainPlan) => String(plan['identifier'])
 
-/** Lists the names of a plan's fields. A removed field has the value undefined. */
-const listFieldNames = (plan: PlainPlan) => Object.keys(plan).filter((name) => plan[name] !== undefined)
-
 function listClaims(plan: PlainPlan): Claim[] {
+  // A removed field has the value undefined.
+  const names = Object.keys(plan).filter((name) => plan[name] !== undefined)
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },
-    { field: 'members', id: '', value: listFieldNames(plan).toSorted().join() },
+    { field: 'members', id: '', value: names.toSorted().join() },
     ...listSharedObjects(plan),
   ]
 }
 
-/** Lists the claims that a plan has after a change and did not have before. Null stands for a plan that doesn't exist. */
+/** Lists the claims that a change of a plan adds or changes. Null stands for a plan that doesn't exist. */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
   const oldValues = new Map((before ? listClaims(before) : []).map((claim) => [makeClaimKey(claim), claim.value]))

@@ -62,8 +62,8 @@ export function mergePlan<Plan extends PlainPlan>(
       ((isOnlyOwn(field) && isOnlyTheirs(dateField)) || (isOnlyTheirs(field) && isOnlyOwn(dateField)))
     merged[field] = isOwnNew(field) || isSplitFromDate ? ours : theirs
     const isChangedTwice = isOwnNew(field) && isTheirsNew(field) && !isSameJson(ours, theirs)
-    if ((isSplitFromDate || isChangedTwice) && !compute)
-      conflicts.push({ identifier, field, own: ours, current: theirs })
+    const isConflict = (isSplitFromDate || isChangedTwice) && !compute
+    if (isConflict) conflicts.push({ identifier, field, own: ours, current: theirs })
   }
   for (const field of fields) {
     const compute = mergeRules[field]?.compute

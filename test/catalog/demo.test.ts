@@ -1,4 +1,4 @@
-// The demo catalog: its ordinary plans, and the cases for tests of partners' programs.
+// The demo catalog: its ordinary plans, and its special lists for tests of partners' programs.
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
 import type { demoCases } from '../../src/catalog/demo-cases.ts'
@@ -51,7 +51,7 @@ const expectCase: Record<keyof typeof demoCases, (listed: CatalogPlan[]) => void
   },
   EG: (listed) => {
     const [smallest, largest] = [listed.at(0), listed.at(-1)]
-    // The ID 0 would come before the ordinary plans, and `doctor` calls returns below -50 a problem.
+    // Only the ID and the returns are not the smallest possible: the ID 0 would come first in lists, and `doctor` warns of returns below -50.
     const returns = ['performance1', 'performance3', 'performance5', 'performance10']
     expect(listAccepted(smallest, shrink)).toEqual(['id', ...returns])
     expect(listAccepted(largest, grow)).toEqual([])
@@ -67,7 +67,7 @@ test.each(Object.entries(expectCase))('the list of %s is its case', (country, ex
 
 const isOptional = (rule: z.ZodType | undefined) => rule?.safeParse(undefined).success === true
 
-/** Changes one value after the other, but for fields with a default. @returns the paths of the changes that the schema accepts. */
+/** Changes one value of a plan at a time, except fields with a default. @returns the paths of the changes that the schema accepts. */
 function listAccepted(plan: unknown, change: (value: string | number) => unknown): string[] {
   expect(catalogPlanSchema.safeParse(plan).success).toBe(true)
   const fields: Record<string, z.ZodType> = planSchema.shape
@@ -87,14 +87,14 @@ function listVariants(value: unknown, change: (value: string | number) => unknow
   )
 }
 
-/** One character less; the next smaller number. */
+/** Removes a character of a text, or returns a smaller number. */
 function shrink(value: string | number): string | number {
   if (typeof value === 'string') return value.slice(0, -1)
   if (value === 0) return -1
   return Number.isInteger(value) ? value - 1 : value / 10
 }
 
-/** One character more; the next larger number, or one decimal more. */
+/** Adds a character to a text, or returns a larger or longer number. */
 function grow(value: string | number): string | number {
   if (typeof value === 'string') return `${value}x`
   return Number.isInteger(value) ? value + 1 : Number(`${value}1`)

@@ -18,10 +18,9 @@ function findFormat(extension: string): FileFormat | undefined {
   return fileFormats.find((format) => `.${format}` === extension.toLowerCase())
 }
 
-/** The columns of `catalog export --for figures`: the figures of a month. */
-const figureColumn = /^(?:identifier|name|performance.*)$/
-
+/** The only purpose of `catalog export --for`: an export of the figures of a month, with these columns. */
 type Purpose = 'figures'
+const figureColumn = /^(?:identifier|name|performance.*)$/
 
 /**
  * Chooses the format of an export by the end of the file's name. A name without an extension means JSON.

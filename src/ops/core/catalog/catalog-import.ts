@@ -2,16 +2,16 @@
 import { findIdentityMismatches, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { makeDefectError } from '../file-formats/defect.ts'
 import { applyPatches, type CatalogUpdate } from '../differences/plan-patch.ts'
-import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
-import { formatConflict, mergeCatalog } from '../differences/catalog-merge.ts'
+import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
 import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
-import { findLaterChanges, type LaterChange } from '../publications/later-changes.ts'
+import { findLaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -19,7 +19,7 @@ import { UserError } from '../../shared/user-error.ts'
 export interface CatalogImport extends PreparedChange {
   notes: string[]
   warnings: string[]
-  /** The number of plans that are in the file, and that it does not change. */
+  /** The number of plans in the file that are equal in the catalog. */
   unchanged: number
   /** Whether the file was merged, so that later changes by others stay. */
   isMerged: boolean
@@ -58,8 +58,7 @@ export async function prepareUpdate(
   const prepared = await prepareMerge(store, file, choice, (base, current) => {
     const baseIds = new Set(base?.map(({ id }) => id))
     const baseIdentifiers = new Set(base?.map(({ identifier }) => identifier))
-    // The file can also update plans that were added after its export. But an identifier in the export always means the plan that had it
-    // then.
+    // The file can also update plans that were added after its export, unless an exported plan had their ID or identifier.
     const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseIdentifiers.has(identifier))
     const known = base ? [...base, ...added] : current
     const { plans, defects } = applyPatches(file, known)
@@ -72,7 +71,7 @@ export async function prepareUpdate(
 type Plans = readonly CatalogPlan[]
 
 /**
- * Merges a file with the catalog.
+ * Merges a file with the catalog, and compares the result with the catalog.
  * @param readPlans gets the catalog at the file's revision (undefined for a file that overwrites later changes) and the current catalog.
  *   Returns the plans of the file, and as `base` the plans from which the file was made.
  */
@@ -83,23 +82,18 @@ async function prepareMerge(
   readPlans: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
   const { origin: currentOrigin, plans: stored } = await selectCatalog(db)
-  const recorded = origin && !isOverwriting ? await selectBase(db, origin, currentOrigin) : undefined
+  const exported = origin && !isOverwriting ? await selectExportedCatalog(db, origin, currentOrigin) : undefined
   // The plans of a file have every field of the schema. For the merge, older plans of the catalog get the fields that were added later.
   const current = stored.map((plan) => fillOlderPlan(plan))
   const { base, plans } = readPlans(
-    recorded?.map((plan) => fillOlderPlan(plan)),
+    exported?.map((plan) => fillOlderPlan(plan)),
     current,
   )
   const storedById = new Map(stored.map((plan) => [plan.id, plan]))
   // Keeps fields that the stored plan has and this version of the code doesn't know.
   const file = plans.map((plan) => Object.assign({}, storedById.get(plan.id), plan))
   const merged = mergeCatalog({ base, file, current, isPruning })
-  const contested = merged.filter((change) => change.conflicts.length > 0)
-  if (contested.length > 0) {
-    const conflicts = contested.flatMap((change) => change.conflicts)
-    const planIds = contested.map(({ planId }) => planId)
-    throw makeConflictError(conflicts, await findLaterChanges(db, conflicts, planIds, origin?.revision))
-  }
+  await refuseConflicts(db, merged, origin?.revision)
   const kept = merged.flatMap(({ after }) => after ?? [])
   const mismatches = findIdentityMismatches(kept, stored)
   if (mismatches.length > 0) throw makeDefectError(mismatches)
@@ -111,7 +105,7 @@ async function prepareMerge(
     .toSorted((a, b) => a.planId - b.planId)
   const changedIds = new Set(changes.map(({ planId }) => planId))
   const others = stored.filter(({ id }) => !changedIds.has(id))
-  const takenBack = recorded ? [] : await findTakenBack(db, changes)
+  const takenBack = exported ? [] : await findTakenBack(db, changes)
   return {
     baseRevision: currentOrigin.revision,
     changes,
@@ -125,10 +119,15 @@ async function prepareMerge(
   }
 }
 
-function makeConflictError(conflicts: readonly FieldConflict[], laterChanges: readonly LaterChange[]): UserError {
+/** @throws UserError when the file and somebody else changed the same field. @param revision the revision of the file. */
+async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], revision: number | undefined) {
+  const conflicts = merged.flatMap((change) => change.conflicts)
+  if (conflicts.length === 0) return
+  const planIds = merged.filter((change) => change.conflicts.length > 0).map(({ planId }) => planId)
+  const laterChanges = await findLaterChanges(db, conflicts, planIds, revision)
   const otherCount = conflicts.length - maxConflicts
   const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
-  return new UserError([
+  throw new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(otherCount > 0 ? [`${otherCount} more conflicts like these.`] : []),
     ...laterChanges.slice(0, maxConflicts).map(({ sentence }) => sentence),
@@ -140,11 +139,15 @@ function makeConflictError(conflicts: readonly FieldConflict[], laterChanges: re
 }
 
 /**
- * Selects the catalog at the revision at which a file was exported.
+ * Selects the catalog from which a file was exported.
  * @param origin the origin of the file. @param current the origin of the current catalog.
  * @throws UserError when the record does not know the revision of the file.
  */
-async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, current: CatalogOrigin): Promise<CatalogPlan[]> {
+async function selectExportedCatalog(
+  db: OperatorDatabase,
+  origin: CatalogOrigin,
+  current: CatalogOrigin,
+): Promise<CatalogPlan[]> {
   const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
   if (origin.catalog === current.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'

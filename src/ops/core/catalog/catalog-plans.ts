@@ -34,7 +34,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
-/** Does the same as `listPlans` for the fields that a table shows. Faster, because D1 returns only these fields, except for a future time. */
+/** Lists the fields of plans that a table shows. The parameters and errors are those of `listPlans`. */
 export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })
@@ -44,11 +44,10 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
 
 /** @returns the current catalog with the changes of all publications that are scheduled until a time. */
 async function foreseeCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
-  const plans = new Map<number, CatalogPlan | null>(
-    (await selectCatalog(store.db)).plans.map((plan) => [plan.id, plan]),
-  )
-  for (const [id, plan] of await foreseePlans(store, atSeconds)) plans.set(id, plan)
-  return [...plans.values()].flatMap((plan) => plan ?? []).toSorted((a, b) => a.id - b.id)
+  const { plans } = await selectCatalog(store.db)
+  const changed = await foreseePlans(store, atSeconds)
+  const unchanged = plans.filter(({ id }) => !changed.has(id))
+  return [...unchanged, ...changed.values()].flatMap((plan) => plan ?? []).toSorted((a, b) => a.id - b.id)
 }
 
 async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
@@ -106,10 +105,7 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   throw new UserError([`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}.`, see])
 }
 
-/**
- * @returns the plan with the revision of the catalog that it was read from.
- * @throws UserError when there is no such plan.
- */
+/** @returns the plan, and the revision of the catalog from which it was read. @throws UserError when there is no such plan. */
 export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
   const found = await selectCatalogPlan(store.db, name)
   if (found) return found

@@ -74,7 +74,7 @@ function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   }
 }
 
-/** Makes the defect for a name that an object has twice, or for the unsafe name. @param path the path of the name in the file. */
+/** Makes the defect for a name that an object has twice, or that is unsafe. @param path the path of the name in the file. */
 function makeWrongNameDefect(file: unknown, path: Path): Defect {
   const [start, index, ...inPlan] = path
   const isInPlan = start === 'plans' && typeof index === 'number'
@@ -99,10 +99,9 @@ function locateByIdentifier(identifier: string): Place {
 }
 
 /**
- * Makes defects of the issues that a zod schema found.
- * @param value the value that the schema refused.
- * @param place the place of the value. The place of a defect also has the field.
- * @param names the known names of fields, for a suggestion when a name is mistyped.
+ * Turns the issues that a zod schema found into defects.
+ * @param place the place of `value`, which the schema refused. To it, a defect adds the field.
+ * @param names the names of the known fields, from which a mistyped name gets a suggestion.
  */
 export function listDefects(
   { issues }: z.ZodError,
@@ -203,31 +202,24 @@ const expectUnique = (field: string) => `an ${field} that no other plan has`
 /** The suggestion of a free ID ignores IDs from here on: a plan of the demo catalog has the highest possible ID, and none follows it. */
 const suggestedIdLimit = 2 ** 52
 
-/**
- * Finds plans that would change their ID, or take the ID of another plan of the catalog. Partners know a plan by its ID and its identifier,
- * so both stay together.
- * @param plans the plans that a change adds or changes.
- */
+/** Finds plans that would change their ID, or take the ID of another plan of the catalog. @param plans the plans after a change. */
 export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: readonly CatalogPlan[]): Defect[] {
   const identifiersById = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const idsByIdentifier = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
-  let highestId = [...catalog, ...plans].reduce(
-    (highest, { id }) => (id < suggestedIdLimit ? Math.max(highest, id) : highest),
-    0,
-  )
+  const ids = [...catalog, ...plans].map(({ id }) => id).filter((id) => id < suggestedIdLimit)
+  let highestId = ids.reduce((highest, id) => Math.max(highest, id), 0)
   return plans.flatMap(({ id, identifier }): Defect[] => {
     const place: Place = { ...locateByIdentifier(identifier), field: 'id' }
-    const owner = identifiersById.get(id) ?? identifier
-    const found = `${id}${owner === identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
+    const ownerOfId = identifiersById.get(id) ?? identifier
+    const isTaken = ownerOfId !== identifier
+    const found = isTaken ? `${id}, the id of plan ${describeValue(ownerOfId)}` : String(id)
     const knownId = idsByIdentifier.get(identifier) ?? id
     if (knownId !== id) {
       return [{ place, expected: `${knownId}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
     }
-    if (owner === identifier) return []
+    if (!isTaken) return []
     highestId += 1
-    const expected = 'an id that no other plan of the catalog has'
-    return [
-      { place, expected, found, fix: `A plan keeps its identifier; for a new plan, the id ${highestId} is free.` },
-    ]
+    const fix = `A plan keeps its identifier; for a new plan, the id ${highestId} is free.`
+    return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
   })
 }

@@ -221,8 +221,8 @@ function describeHidden(
 }
 
 /** @returns a text such as `1 hidden row`; an empty list for 0. */
-function countNoun(number: number, noun: string): string[] {
-  return number === 0 ? [] : [`${number} ${noun}${number === 1 ? '' : 's'}`]
+function countNoun(count: number, noun: string): string[] {
+  return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]
 }
 
 /** Finds rows of a CSV file that end before the last column. @param minCells how many cells a complete row has. */
@@ -234,8 +234,9 @@ function findCutRows(rows: readonly PlanRow[], minCells: number): Defect[] {
 
 /** @returns the different texts in the column `exportedFrom`, each with the place of its last row. */
 function listOrigins(rows: readonly PlanRow[], originIndex: number | undefined): Map<string, Place> {
-  const filled = rows.filter(({ cells }) => originIndex !== undefined && !isEmptyCell(cells[originIndex]))
-  return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex ?? 0] ?? null).trim(), place]))
+  if (originIndex === undefined) return new Map()
+  const filled = rows.filter(({ cells }) => !isEmptyCell(cells[originIndex]))
+  return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex]).trim(), place]))
 }
 
 /** Finds origins that no export writes, and origins of a second export. @param origins as `listOrigins` returns them. */
@@ -251,7 +252,7 @@ function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
 
 /**
  * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that have a column.
- * @param isPartial whether empty cells are left out. Otherwise, an empty cell means no value: null, or an empty list.
+ * @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list.
  */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
   const fields: Record<string, unknown> = {}

@@ -62,7 +62,7 @@ test('text is UTF-8 or UTF-16, with any line end and separator', async () => {
 })
 
 const archive = (...names: string[]) => zipSync(Object.fromEntries(names.map((name) => [name, utf8('<x/>')])))
-/** The container of old Office files. */
+/** Makes a file with the container format of old Office files, and the name of one of its parts. */
 const container = (name: string) =>
   Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(5000), Buffer.from(name, 'utf16le')])
 

@@ -28,7 +28,7 @@ const importFile = async (file: CatalogFile, choice?: ImportChoice) => {
   return prepared
 }
 type Row = { identifier: string; [field: string]: unknown }
-/** A file with some fields of plans, as `readUpdate` reads it. */
+/** Makes a file with some fields of plans, as `readUpdate` returns it. */
 const makeUpdate = (plans: Row[], origin?: CatalogOrigin): CatalogUpdate => ({
   patches: plans.map((fields) => {
     const { identifier } = fields
@@ -117,7 +117,7 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
     return (await prepareImport(store, { ...old, plans }, choice)).warnings
   }
   expect(await prepareFigures('2026-11-01')).toEqual(takesBack([figures], 'cash'))
-  // The return of another month may be the same again.
+  // In another month, the old return is not taken back: it may be the return of that month, too.
   expect(await prepareFigures('2026-12-01')).toEqual([])
 })
 
@@ -145,7 +145,7 @@ test('a field of the catalog that this copy of the code does not know stays, and
 })
 
 test('an export of the past carries its revision: importing it unchanged changes nothing, unless it overwrites', async () => {
-  // A second is the finest time that an operator can name.
+  // Gives each publication a second of its own, because an operator can't name a shorter time.
   await spreadTimes(env.DB)
   const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
   await closePlan(store, 'cash', 'Sold out.', request)

@@ -51,7 +51,7 @@ describe('an import', () => {
         `Plan "two": id: expected 2, its id in the catalog; found 4. A plan keeps its id.`,
       ]),
     )
-    // The demo catalog has the highest ID that a plan can have.
+    // The demo catalog has a plan with the highest possible ID. No suggested ID follows it.
     const others = [42, Number.MAX_SAFE_INTEGER - 1].map((id) => makePlan({ id }))
     await expect(prepareImport(store, { plans: [...plans, ...others] })).rejects.toThrow('the id 43 is free.')
   })

@@ -104,7 +104,7 @@ describe('a plan that was added, changed, removed and added again', () => {
       expect(await listPlans(store)).toEqual(states[step - 1])
     }
 
-    // An edit of the other plan, in an export of any revision, leaves this plan removed.
+    // An import of any of these exports, in which only the other plan was edited, does not add this plan again.
     for (const [step, file] of files.entries()) {
       const renamed = { ...other, name: `Step ${step}` }
       const edited = { ...file, plans: [renamed, ...file.plans.slice(1)] }

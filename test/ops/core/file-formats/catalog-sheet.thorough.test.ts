@@ -10,7 +10,7 @@ import { printDefects } from '../../../support/print-defects.ts'
 const typed = { isUntyped: false }
 const origin = { catalog: '0123456789abcdef', revision: 7 }
 
-/** The sheet of plans, with some cells replaced: by row from 1, as a spreadsheet counts, and by column name. */
+/** Makes a sheet of plans. @param cells replaces cells: by the number of the row, from 1 as in a spreadsheet, and the name of the column. */
 function makeSheet(plans = [makePlan()], cells: Record<number, Record<string, Cell>> = {}) {
   const sheet = formatCatalogSheet({ plans, origin }, typed)
   const rows = sheet.rows.map((row) => [...row])
@@ -26,7 +26,7 @@ const parse = (...sheets: ReturnType<typeof makeSheet>[]) => parseCatalogSheets(
 const listDefects = (...sheets: ReturnType<typeof makeSheet>[]) => printDefects(() => parse(...sheets))
 const plan = makePlan()
 
-// xlsx-file.thorough.test.ts does the same with .xlsx.
+// xlsx-file.thorough.test.ts tests the same with .xlsx.
 test('a catalog in CSV is read back unchanged, with where it comes from', () => {
   fc.assert(
     fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
@@ -36,7 +36,7 @@ test('a catalog in CSV is read back unchanged, with where it comes from', () => 
   )
 })
 
-test('no cell of an untyped sheet is a formula, or anything else that a spreadsheet takes for a formula', () => {
+test('a spreadsheet takes no cell of an untyped sheet for a formula', () => {
   fc.assert(
     fc.property(arbitraryCatalog, (plans) => {
       const { rows } = formatCatalogSheet({ plans }, { isUntyped: true })

@@ -1,4 +1,4 @@
-// A field that is added later, with a value for older plans, needs no other change than in the schema.
+// A new field with a default needs no change of the code outside the schema.
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { parseCatalog } from '../../../../src/ops/core/file-formats/catalog-file.ts'

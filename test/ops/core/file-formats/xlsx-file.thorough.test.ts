@@ -14,12 +14,12 @@ test('a catalog in .xlsx is read back unchanged, with where it comes from', asyn
       const bytes = await formatXlsx(formatCatalogSheet({ plans, ...source }, { isUntyped: false }))
       expect(parseCatalogSheets(await parseXlsx(bytes))).toEqual({ plans, notes: [], ...source })
     }),
-    // A workbook takes longer than other cases.
+    // Fewer runs than other properties, because a workbook takes longer.
     { numRuns: inject('propertyRuns') / 5 },
   )
 })
 
-/** Reads one cell below the name of a column. */
+/** Writes a workbook with one cell below the name of a column. @returns the value that is read, or the description of an unusable cell. */
 async function readCell(column: string, cell: Partial<XlsxCell>): Promise<unknown> {
   const rows = [
     ['identifier', column],
@@ -138,7 +138,7 @@ test('a part may be empty', async () => {
   }
 })
 
-/** Changes the XML of the only sheet. */
+/** Makes a workbook with one sheet, and changes the XML of the sheet. @returns the bytes of the workbook. */
 async function editSheet(change: (xml: string) => string): Promise<Uint8Array> {
   const parts = unzipSync(
     await formatXlsx({

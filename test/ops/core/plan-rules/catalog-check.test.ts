@@ -18,7 +18,7 @@ test('an ordinary catalog has no findings', async () => {
   expect(await checkCatalog(store)).toEqual([])
 })
 
-// plausibility.test.ts has the other rules.
+// plausibility.test.ts tests the other rules.
 test.each<[string, Partial<CatalogPlan>, string]>([
   ['no country', { viewableIn: [] }, 'The plan is viewable in no country.'],
   ['a double', { name: 'NAME 2 ' }, 'name "NAME 2 " is also the name of plan-2, on the list of KE.'],

@@ -20,7 +20,7 @@ const find = (input: Input) => examine(input).warnings
 type Edit = (plan: CatalogPlan, index: number) => Partial<CatalogPlan>
 const change = (edited: CatalogPlan[], edit: Edit) =>
   edited.map((before, index) => ({ planId: before.id, before, after: { ...before, ...edit(before, index) } }))
-/** Changes all plans of a catalog. */
+/** Finds the warnings of a change of all plans of a catalog. */
 const changeAll = (catalog: CatalogPlan[], edit: Edit) => find({ catalog, changes: change(catalog, edit) })
 const changeFirst = (edit: Partial<CatalogPlan>) => change([first], () => edit)
 const remove = (removed: CatalogPlan[]) => removed.map((before) => ({ planId: before.id, before, after: null }))
