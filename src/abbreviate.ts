@@ -1,4 +1,4 @@
-// Values in messages. Pure.
+// Shortens values and lists of names for messages, and makes invisible characters visible.
 
 /** Characters that JSON.stringify doesn't escape, but that are invisible or control a terminal. */
 const invisible = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g

@@ -1,4 +1,4 @@
-// Which texts people can see. Node only.
+// Tells whether people can see a text: it has visible characters, and no hidden ones.
 
 /** Excludes spaces, control characters, and characters without a glyph, such as a zero-width space. */
 const visibleCharacter = /[^\s\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u

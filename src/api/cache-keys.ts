@@ -1,4 +1,4 @@
-// The keys of copies in KV and in an isolate's memory. The version in a key, `v3`, changes when the format of the value changes.
+// Makes the keys of copies in KV and in an isolate's memory. The version in a key, `v3`, changes when the format of the value changes.
 import { filterNames, type PlanFilter } from '../catalog/plan-filters.ts'
 
 export function getPlanListKey(country: string, filter: PlanFilter): string {

@@ -1,6 +1,6 @@
-// The promises to partners, and the addresses for their mail. The owner of the service edits this file. The Worker's cache, `ops watch`,
-// the site, openapi.json and security.txt read it. After a change, run `npm run generate`. `npm run check` then names the pages of the
-// project that repeat a number and must be changed, too.
+// Holds the promises to partners, and the addresses for their mail, which the owner of the service edits. The Worker's cache, `ops watch`,
+// the site, openapi.json and security.txt read them. After a change, run `npm run generate`, then `npm run check`, which names the pages of
+// the project that repeat a number and must be changed, too.
 
 /** The target for token requests and for plan requests: the share that doesn't fail with 500 or 503. */
 export const availabilityTargetPercent = 99.9

@@ -1,3 +1,4 @@
+// Recognizes the codes of countries.
 import { iso31661 } from 'iso-3166'
 
 const countryCodes = new Set(iso31661.map(({ alpha2 }) => alpha2))

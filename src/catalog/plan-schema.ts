@@ -1,5 +1,5 @@
-// The schema of a plan: its type, the rules of an import and the fields in openapi.json and in the client come from here.
-// Node only; the Worker imports only the types.
+// Declares the fields of a plan: its type, the rules of an import, and the fields in openapi.json and in the client come from this schema.
+// The Worker imports only the types.
 import { codes as listCurrencies } from 'currency-codes'
 import { z } from 'zod'
 import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'

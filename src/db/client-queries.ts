@@ -1,4 +1,4 @@
-// The check: the Worker's query about a client.
+// The Worker's query about a client. Its answer is called a check.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'

@@ -1,5 +1,5 @@
-// Parts of INSERT and UPDATE statements, in which TypeScript checks each value against the type of its column. Not by drizzle's query
-// builder: the Worker runs these statements, and its bundle lacks the builder (src/worker/README.md).
+// Writes parts of INSERT and UPDATE statements in which TypeScript checks each value against the type of its column. Drizzle's query
+// builder is not used: the Worker runs these statements, and its bundle lacks the builder (src/worker/README.md).
 import { getTableColumns, isSQLWrapper, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 

@@ -1,4 +1,4 @@
-// Deletes personal and secret values that are no longer needed. For the command line and for the Worker's schedule.
+// Deletes personal and secret values that are no longer needed. The command line and the Worker's schedule call it.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign } from './column-values.ts'

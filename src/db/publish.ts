@@ -1,4 +1,4 @@
-// Publishes a publication by one UPDATE, which has an effect only once. For the command line and for the Worker's schedule.
+// Publishes a publication by one UPDATE, which has an effect only once. The command line and the Worker's schedule call it.
 import { and, eq, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { assign, type Assignments } from './column-values.ts'

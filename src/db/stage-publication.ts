@@ -1,5 +1,5 @@
-// Stages publications: writes a publication and its plans, which have no effect until it is published. For the command line and for the
-// Worker's schedule.
+// Stages publications: writes a publication and its plans, which have no effect until it is published. The command line and the Worker's
+// schedule call it.
 import { and, eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'

@@ -1,4 +1,4 @@
-// The parts of openapi.json that the site reads.
+// Declares the parts of openapi.json that the site reads.
 import type { FieldSchema } from './plan-json-schema.ts'
 
 export interface Reference {

@@ -1,4 +1,4 @@
-// The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
+// Builds the site for partners' developers: npm run site makes dist/site, which is served as it is.
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { build } from 'esbuild'

@@ -1,5 +1,5 @@
-// The clients that partners copy: the files in client/ with the types of filters and plans. The TypeScript client is
-// also an npm package. Node only.
+// Makes the clients that partners copy: joins the files in client/ with the types of filters and plans, and packs the TypeScript client for
+// npm.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Renders a block of code with a copy button: when the site is built, and in the browser on "Try it". Pure.
+// Renders a block of code with a copy button: when the site is built, and in the browser on "Try it".
 import { raw } from 'hono/html'
 
 /** The code can have the focus, so that the keyboard scrolls it. @param markup the text as HTML, for example with colors */

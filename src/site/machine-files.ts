@@ -1,4 +1,4 @@
-// The files for programs: llms.txt, the sitemap, the feed, and the files in /.well-known. Node only.
+// Writes the files for programs: llms.txt, the sitemap, the feed, and the files in /.well-known.
 import { html } from 'hono/html'
 import { changes, securityEmail } from '../api/promises.ts'
 import { exampleOrigin } from './example-origin.ts'

@@ -1,4 +1,4 @@
-// Converts Markdown pages and code samples to HTML when the site is built. Node only.
+// Converts Markdown pages and code samples to HTML when the site is built.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import highlighter from 'highlight.js'

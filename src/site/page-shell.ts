@@ -1,4 +1,4 @@
-// The HTML around every page's content: head, header, navigation and footer. Pure.
+// Writes the HTML around every page's content: head, header, navigation and footer.
 import { html, raw } from 'hono/html'
 import { changes, support } from '../api/promises.ts'
 

@@ -1,4 +1,4 @@
-// Finds the entries of the search index that match a query. Runs in the browser. Pure.
+// Finds the entries of the search index that match a query. Runs in the browser.
 import MiniSearch from 'minisearch'
 
 /** A page, or a part of a page that a link can point to. */

@@ -1,4 +1,4 @@
-// The index of the search: one entry for each heading and each row of a table that has an ID. Node only.
+// Makes the index of the search: one entry for each heading, and for each row of a table that has an ID.
 import { parseTrusted } from '../json.ts'
 import { readSiteFile } from './markdown.ts'
 import type { SearchEntry } from './search-engine.ts'

@@ -1,4 +1,4 @@
-// The table of contents: every page, with its title and address. Node only.
+// Lists every page of the site, with its title and address.
 import { sandboxOrigin } from '../api/promises.ts'
 import { createStartBlocks } from './blocks/start.ts'
 import { createCardPicture } from './blocks/card-picture.ts'

@@ -1,4 +1,4 @@
-// The values that the middleware and routes of a request share, and the headers of every answer.
+// Declares the values that the middleware and routes of a request share, and makes the headers of every answer.
 import type { Context } from 'hono'
 import type { PartnerAccess } from '../db/client-queries.ts'
 

@@ -1,4 +1,4 @@
-// One JSON line per event. Never log a header, a token, a secret, a hash, a cache key or SQL parameters.
+// Writes one JSON line per event. Never log a header, a token, a secret, a hash, a cache key or SQL parameters.
 
 export interface LogEvent {
   /** The event in snake_case, such as `request` or `kv_failed`. */

@@ -1,4 +1,4 @@
-// Rate limits of sign-ins, and of loads of filtered lists: each load reads the whole catalog in D1.
+// Limits the rate of sign-ins, and of loads of filtered lists: each load reads the whole catalog in D1.
 import { rateLimitDeadlineMs, withDeadline } from './deadline.ts'
 import { describeError, type LogWarning } from './log.ts'
 

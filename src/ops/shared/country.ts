@@ -1,3 +1,4 @@
+// Checks a country code that an operator typed.
 import { abbreviate } from '../../abbreviate.ts'
 import { findCountryHint, isCountryCode } from '../../catalog/country-codes.ts'
 import { throwProblems } from './user-error.ts'

@@ -1,3 +1,4 @@
+// Checks a short text that an operator typed, such as a name.
 import { abbreviate } from '../../abbreviate.ts'
 import { isVisibleLine } from '../../visible-text.ts'
 

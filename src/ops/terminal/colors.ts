@@ -1,4 +1,4 @@
-// The colors of lines on a terminal.
+// Colors lines on a terminal.
 import type { Piece, Style } from './io.ts'
 
 /** The color of a line, by its first characters. Differences, warnings and check results have such lines. */

@@ -1,3 +1,4 @@
+// Asks an operator to confirm a change.
 import { UserError } from '../shared/user-error.ts'
 import { describePlace, type Target } from '../shared/target.ts'
 import type { Io } from './io.ts'

@@ -1,3 +1,4 @@
+// Formats tables for a terminal.
 import measureText from 'fast-string-truncated-width'
 import { wrapAnsi } from 'fast-wrap-ansi'
 import { readPath } from '../../json.ts'

@@ -1,4 +1,4 @@
-// The cause and fix of each error code, and a request that causes it: for the errors page and for "Try it".
+// Lists the cause and fix of each error code, and a request that causes it, for the errors page and for "Try it".
 import type { ErrorCode } from '../../api/error-codes.ts'
 
 interface Advice {

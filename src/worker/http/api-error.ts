@@ -1,4 +1,4 @@
-// The JSON body of every refusal. The only other answer with a status of 400 or above is the page in not-found.ts.
+// Makes the JSON body of every refusal. The only other answer with a status of 400 or above is the page in not-found.ts.
 import type { Context } from 'hono'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { commonHeaders, type AppEnv } from '../app-env.ts'

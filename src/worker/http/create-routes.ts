@@ -1,3 +1,4 @@
+// Makes the Hono app of an endpoint, and its refusal of other methods.
 import type { Handler } from 'hono'
 import { Hono } from 'hono/tiny'
 import { ApiError } from './api-error.ts'

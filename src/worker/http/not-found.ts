@@ -1,4 +1,4 @@
-// The answer to a path that is neither a route nor a file of the site.
+// Answers a path that is neither a route nor a file of the site.
 import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 import { commonHeaders, type AppEnv } from '../app-env.ts'

@@ -1,4 +1,4 @@
-// One data point for Workers Analytics Engine per request to the API, and a log line for most requests.
+// Writes a data point for Workers Analytics Engine for each request to the API, and a log line for most requests.
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'

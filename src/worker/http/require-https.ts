@@ -1,4 +1,4 @@
-// HTTPS only: RFC 6749 section 3.2 requires it for the token endpoint, RFC 6750 section 5.3 for bearer tokens.
+// Refuses plain HTTP: RFC 6749 section 3.2 requires HTTPS for the token endpoint, RFC 6750 section 5.3 for bearer tokens.
 import type { MiddlewareHandler } from 'hono'
 import { ApiError } from './api-error.ts'
 

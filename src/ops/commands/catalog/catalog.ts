@@ -1,4 +1,4 @@
-// ops catalog …
+// The commands `ops catalog …`: read and write catalog files, and show, undo, redo, approve and cancel publications.
 import { abbreviate } from '../../../abbreviate.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { chooseExportFormat, formatCatalogFile, readCatalog, readUpdate } from '../../core/catalog/catalog-formats.ts'

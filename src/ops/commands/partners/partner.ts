@@ -1,4 +1,4 @@
-// ops partner …
+// The commands `ops partner …`: create and change partners, and replace or end their secrets and tokens.
 import { abbreviate } from '../../../abbreviate.ts'
 import { changePartner, replaceSecrets, type PartnerRequest } from '../../core/partners/account-changes.ts'
 import {

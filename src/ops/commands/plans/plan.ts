@@ -1,4 +1,4 @@
-// ops plan …
+// The commands `ops plan …`: show plans, and change single plans without a file.
 import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import {

@@ -1,4 +1,4 @@
-// ops why: what a partner can do, and why it sees a plan, or does not.
+// The command `ops why`: says what a partner can do, and why it sees a plan or not.
 import { compareChange } from '../../core/differences/catalog-difference.ts'
 import { findPartner } from '../../core/partners/partner-accounts.ts'
 import { explainPartner } from '../../core/partners/partner-explanation.ts'

@@ -1,4 +1,4 @@
-// npm run deploy
+// The command `npm run deploy`: checks an environment, deploys the Worker and its site, and runs the smoke test.
 import { parseVariables } from '../../../api/config.ts'
 import { checkBeforeDeploy } from '../../core/service/doctor.ts'
 import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'

@@ -1,4 +1,4 @@
-// npm run migrate
+// The command `npm run migrate`: applies the migrations to a database.
 import { once } from 'node:events'
 import { UserError } from '../../shared/user-error.ts'
 import { openAccount } from '../../store/cloudflare-api.ts'

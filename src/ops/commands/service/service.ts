@@ -1,4 +1,4 @@
-// ops doctor, watch, copy, compare, invalidate
+// The commands that watch over an environment: `ops doctor`, `watch`, `copy`, `compare` and `invalidate`.
 import { findLostRows, generateCopy } from '../../core/service/database-copy.ts'
 import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import { invalidateLists } from '../../core/publications/publications.ts'

@@ -1,4 +1,4 @@
-// npm run smoke
+// The command `npm run smoke`: calls a running service as a partner does.
 import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'

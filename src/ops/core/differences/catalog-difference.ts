@@ -1,4 +1,4 @@
-// Describes the change of a plan as partners see it. Pure.
+// Describes the change of a plan as partners see it.
 import { comparePlans, type ValueChange } from './plan-paths.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 

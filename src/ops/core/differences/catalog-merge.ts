@@ -1,4 +1,4 @@
-// Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
+// Merges a catalog file into a catalog that may have changed since the file was exported.
 import { abbreviate, abbreviatePair } from '../../../abbreviate.ts'
 import { mergePlan, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'

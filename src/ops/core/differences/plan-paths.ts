@@ -1,5 +1,4 @@
-// Compares plans value by value. Each value has a path, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`. Pure.
-// Node only.
+// Compares plans value by value. Each value has a path, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`.
 import { planFields } from '../file-formats/plan-columns.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 

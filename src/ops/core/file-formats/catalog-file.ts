@@ -1,4 +1,4 @@
-// Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also has the ID of the catalog and its revision. Node only.
+// Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also has the ID of the catalog and its revision.
 import { z } from 'zod'
 import { createMisfitFinder, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'

@@ -1,4 +1,4 @@
-// A catalog as a spreadsheet: one row for each plan. Pure.
+// A catalog as a spreadsheet: one row for each plan.
 import { nameSome } from '../../../abbreviate.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { findContradictions, listDefects, type CatalogFile } from './catalog-file.ts'

@@ -1,4 +1,4 @@
-// Finds names in a JSON text that JSON.parse accepts, but that make a file ambiguous. Pure.
+// Finds names in a JSON text that JSON.parse accepts, but that make a file ambiguous.
 
 /** The names in objects and the positions in arrays that lead to a value, from the outside in, such as `['plans', 0, 'category']`. */
 export type Path = readonly (string | number)[]

@@ -1,4 +1,4 @@
-// Writes values of plans into cells of a spreadsheet, and reads them back. Pure.
+// Writes values of plans into cells of a spreadsheet, and reads them back.
 import { abbreviate } from '../../../abbreviate.ts'
 import type { ColumnKind } from './plan-columns.ts'
 

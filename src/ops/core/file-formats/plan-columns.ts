@@ -1,4 +1,4 @@
-// Derives the columns of a spreadsheet of plans from the schema of a plan. Node only.
+// Derives the columns of a spreadsheet of plans from the schema of a plan.
 import { z } from 'zod'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { catalogPlanSchema, unwrap, type CatalogPlan } from '../../../catalog/plan-schema.ts'

@@ -1,4 +1,4 @@
-// Finds changes of one plan that are probably a mistake, such as a return that jumps. Pure.
+// Finds changes of one plan that are probably a mistake, such as a return that jumps.
 import { abbreviatePair } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChanges } from '../differences/plan-paths.ts'

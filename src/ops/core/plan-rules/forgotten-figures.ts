@@ -1,4 +1,4 @@
-// Finds plans, dates and returns that were forgotten in a file with the figures of a month. Pure.
+// Finds plans, dates and returns that were forgotten in a file with the figures of a month.
 import { nameSome } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'

@@ -1,4 +1,4 @@
-// Finds values of a plan that the schema allows, but that are probably a mistake. Pure.
+// Finds values of a plan that the schema allows, but that are probably a mistake.
 import { abbreviate, abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'

@@ -1,4 +1,4 @@
-// Publishing a change of the catalog: now, at a time, or after another operator approved it.
+// Publishes a change of the catalog: now, at a time, or after another operator approved it.
 import { describeMisfit } from '../../../catalog/fit.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'

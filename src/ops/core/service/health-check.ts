@@ -1,4 +1,4 @@
-// The checks of `doctor` and `watch`: their results, and how they run.
+// Declares the results of the checks of `doctor` and `watch`, and runs the checks.
 import { ConfigError } from '../../../api/config.ts'
 import { findCloudflareError } from '../../store/failure.ts'
 import { UserError } from '../../shared/user-error.ts'

@@ -1,5 +1,5 @@
-// The queries of `ops watch`, and what their answers mean. They ask the dataset to which src/worker/http/request-log.ts adds a data point for each
-// request. ONCALL.md explains each alert.
+// Has the queries of `ops watch`, and judges their answers. They read the dataset to which src/worker/http/request-log.ts adds a data point
+// for each request. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
 import { answersByRoute, scheduleName } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'
