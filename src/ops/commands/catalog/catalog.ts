@@ -25,8 +25,8 @@ import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { describePlace } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
-import { describePublication, describeWhen, formatDifference, rowToJson } from './publication-output.ts'
-import { changeJson, overtaken, previewFlags, publishChange, writeReview } from './publish-change.ts'
+import { describePublication, describeWhen, formatDifference, publicationRowToJson } from './publication-output.ts'
+import { changeJson, overtakenNotice, previewFlags, publishChange, writeReview } from './publish-change.ts'
 import { dueTimeFlag, forceFlag, timeFlag } from '../frame/shared-flags.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
@@ -42,19 +42,19 @@ const fileVerb = {
   json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
 } as const
 
-/** Parses the number of a publication. @throws UserError when it is none. */
+/** @returns the ID of a publication. @throws UserError when the text is no whole number. */
 function parseNumber(text: string): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
 }
 
-const number = { number: { parse: parseNumber } } as const
+const args = { number: { parse: parseNumber } } as const
 
-/** Shared by undo and redo. */
-const recordVerb = { args: number, changes: 'publication', json: changeJson } as const
+/** Shared by undo and redo, which make a new publication from an earlier one. */
+const repeatVerb = { args, changes: 'publication', json: changeJson } as const
 
-/** Shared by the verbs that decide about a publication. */
-const decisionVerb = { args: number, changes: 'at-once', json: 'the publication as an object' } as const
+/** Shared by approve and cancel. */
+const decisionVerb = { args, changes: 'at-once', json: 'the publication as an object' } as const
 
 export const catalog = {
   import: verb({
@@ -116,28 +116,28 @@ export const catalog = {
   show: verb({
     help: 'show a publication, and what it changes for partners',
     example: 'catalog show 12',
-    args: number,
+    args,
     flags: { review: previewFlags.review },
     json: 'an object, with each plan before and after',
     async run({ number: id, json, review }, { store, warn, report }) {
       if (review !== undefined) await checkFileIsNew(review)
       const { row, changes } = await readPublication(store, id)
       // The approver reads the warnings that the author read.
-      const doubts = await listWarnings(store, row, changes)
+      const doubts = await readDoubts(store, row, changes)
       await writeReview(review, { changes, ...doubts }, { report })
       if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
-      const { warnings: _warnings, ...listed } = rowToJson(row)
+      const { warnings: _warnings, ...listed } = publicationRowToJson(row)
       const details = Object.entries(listed).filter(([, value]) => value !== null)
       const lines = formatDifference(changes).map((line) => `${line}\n`)
       return {
-        data: { ...rowToJson(row), plans: changes },
+        data: { ...publicationRowToJson(row), plans: changes },
         text: [formatFields(Object.fromEntries(details)), ...lines].join(''),
       }
     },
   }),
 
   undo: verb({
-    ...recordVerb,
+    ...repeatVerb,
     help: 'take a publication back; refused while a later publication of the same fields is in effect',
     example: 'catalog undo 12',
     flags: {
@@ -154,7 +154,7 @@ export const catalog = {
   }),
 
   redo: verb({
-    ...recordVerb,
+    ...repeatVerb,
     help: 'republish a conflicted, cancelled or waiting publication, overwriting later changes',
     example: 'catalog redo 12',
     flags: {
@@ -169,14 +169,14 @@ export const catalog = {
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
       const isCancelled = redone.state === 'cancelled'
       const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
-      const name = `Publication ${id} by ${redone.actor}${approved}`
-      const nameEffect = () => `${name} will be ${isCancelled ? '' : 'cancelled and '}made again.`
+      const oldPublication = `Publication ${id} by ${redone.actor}${approved}`
+      const nameEffect = () => `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
       const output = await publishChange(prepared, run, { nameEffect, dryRun, review })
-      const made = output.data.publication
-      if (made === null || isCancelled) return output
-      const ahead = await endRedone(run.store, id, made, run.attribution)
-      if (ahead === undefined) run.report(`${describePlace(run.target)} ${name} is cancelled.`)
-      else run.warn(ahead)
+      const newPublication = output.data.publication
+      if (newPublication === null || isCancelled) return output
+      const notCancelled = await endRedone(run.store, id, newPublication, run.attribution)
+      if (notCancelled === undefined) run.report(`${describePlace(run.target)} ${oldPublication} is cancelled.`)
+      else run.warn(notCancelled)
       return output
     },
   }),
@@ -189,6 +189,7 @@ export const catalog = {
     asks: true,
     async run({ number: id, review }, run) {
       if (review !== undefined) await checkFileIsNew(review)
+      // If the catalog changes before the answer, shows the publication again, and asks again.
       for (;;) {
         const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
         await checkApprovable(run.store, row, run.attribution.actor)
@@ -196,16 +197,16 @@ export const catalog = {
         const redone =
           redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]
         run.reportAsked(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
-        const doubts = await listWarnings(run.store, row, changes)
+        const doubts = await readDoubts(run.store, row, changes)
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
-        const dueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
-        const published = `be published ${describeWhen(dueAt, false)}`
+        const futureDueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
+        const published = `be published ${describeWhen(futureDueAt, false)}`
         const effect = row.willConflict === null ? published : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
         const approved = await approvePublication(run.store, id, run.attribution, revision)
-        if (approved !== undefined) return describeDecided(row, approved, run)
-        run.warn(overtaken)
+        if (approved !== undefined) return describeDecision(row, approved, run)
+        run.warn(overtakenNotice)
       }
     },
   }),
@@ -221,7 +222,7 @@ export const catalog = {
         run.reportAsked(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
       }
-      return describeDecided(row, await cancelPublication(run.store, id, run.attribution), run)
+      return describeDecision(row, await cancelPublication(run.store, id, run.attribution), run)
     },
   }),
 }
@@ -239,15 +240,17 @@ async function readBytes({ file }: FileInput, { io, progress }: ChangeRun) {
   return readInput(file, io.stdin)
 }
 
+/** Counts the plans that a change adds, changes and removes. */
 function countKinds(changes: readonly PlanChange[]) {
   const added = changes.filter(({ before }) => before === null).length
   const removed = changes.filter(({ after }) => after === null).length
   return { added, changed: changes.length - added - removed, removed }
 }
 
+/** Publishes the change that a file makes. Asks if the change does more than add plans, and prints how many plans it changes. */
 async function publishFile(prepared: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = prepared
-  const read = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
+  const readFrom = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
   const published = await publishChange({ ...prepared, dueAt: at }, run, {
     dryRun,
     review,
@@ -257,28 +260,31 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
     },
     describeRest: (changes) => {
       const { added, changed, removed } = countKinds(changes)
-      return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${read}`]
+      return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${readFrom}`]
     },
   })
   const counts = countKinds(published.changes)
   return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
 }
 
-/** Says what became of a publication. @param pending the publication before the decision. */
-async function describeDecided(pending: PublicationRow, row: PublicationRow, { store, target }: ChangeRun) {
-  const merged = row.baseRevision === pending.baseRevision ? '' : await describeMerge(store, row.id)
-  return { data: rowToJson(row), text: `${describePublication(target, row, merged)}\n` }
+/** Describes a publication after its approval or cancellation. @param before the publication before. @param after the publication now. */
+async function describeDecision(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
+  const isMerged = after.baseRevision !== before.baseRevision
+  const merge = isMerged ? await describeMerge(store, after.id) : ''
+  return { data: publicationRowToJson(after), text: `${describePublication(target, after, merge)}\n` }
 }
 
-/** Says how a publication that was merged with later changes differs from what was proposed. */
+/** Says what a publication changed, after it was merged with later changes by others. The text follows `Publication 12 is published`. */
 async function describeMerge(store: Store, id: number): Promise<string> {
   const { changes } = await readPublication(store, id)
-  const isSame = changes.every(({ before, after }) => isSameJson(before, after))
-  return isSame ? ', and changed nothing, because others had made the same change' : ', merged with later changes'
+  const changedNothing = changes.every(({ before, after }) => isSameJson(before, after))
+  return changedNothing
+    ? ', and changed nothing, because others had made the same change'
+    : ', merged with later changes'
 }
 
-/** Lists the warnings of a publication: of its author's proposal, and of today. */
-async function listWarnings(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
+/** @returns today's doubts about a publication. The warnings begin with its conflict, and with the warnings that its author read. */
+async function readDoubts(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
   const conflict = row.willConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.willConflict}.`]
   const doubts = await listDoubts(store, row, changes)
   return { ...doubts, warnings: [...new Set([...conflict, ...row.warnings, ...doubts.warnings])] }

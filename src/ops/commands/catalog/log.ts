@@ -20,15 +20,15 @@ import { UserError } from '../../shared/user-error.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { forceFlag, sinceFlag } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
-import { describeChange, rowToJson } from './publication-output.ts'
+import { describeChange, publicationRowToJson } from './publication-output.ts'
 
 const recentDays = 30
 
-/** A change of plans, a partner or a key, as it is printed. */
+/** An entry of the log: a change of plans, of a partner or of a key. */
 interface Entry {
-  /** Unix seconds. */
+  /** When a publication was decided, otherwise when it is due, otherwise when the change was made. Unix seconds. */
   time: number
-  /** The entry as --json prints it. */
+  /** What --json prints. */
   data: Record<string, unknown>
   /** `publication 12`, `partner acme` or `key 1793606460` */
   subject: string
@@ -76,15 +76,15 @@ export const log = verb({
       partner === undefined && !keys
         ? await listPublications(store, { plan, ...times, states, isOpenIncluded: isRecent })
         : []
-    const changes = [
-      ...(isWhole || partner !== undefined ? await selectPartnerEntries(store.db, { shortName, ...times }) : []),
-      ...(isWhole || keys ? await selectKeyEntries(store.db, times) : []),
-    ]
+    const partnerEntries =
+      isWhole || partner !== undefined ? await selectPartnerEntries(store.db, { shortName, ...times }) : []
+    const keyEntries = isWhole || keys ? await selectKeyEntries(store.db, times) : []
     const entries = [
       ...publications.map(({ changes: [change], ...row }) =>
         makePublicationEntry(row, change && compareChange(change), plan),
       ),
-      ...changes.map(makeChangeEntry),
+      ...partnerEntries.map(makePartnerEntry),
+      ...keyEntries.map(makeKeyEntry),
     ].toSorted((a, b) => b.time - a.time)
     const data = entries.map((entry) => entry.data)
     if (output !== undefined) {
@@ -108,37 +108,43 @@ export const log = verb({
   },
 })
 
-/** @param change how the publication changed the plan of --plan. @param plan the value of --plan. */
+/**
+ * @param change the publication's change of the plan that --plan names; undefined without --plan.
+ * @param plan the identifier or the ID that was typed after --plan. An ID may have belonged to several plans, so the entry names the plan.
+ */
 function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
   const { id, state, planCount, actor: by, undoneId, willConflict } = row
-  const named = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `
+  const planPrefix = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `
   const parts = [
     willConflict === null ? state : 'will conflict',
     ...(undoneId === null ? [] : [`undoes ${undoneId}`]),
-    change ? `${named}${describeChange(change)}` : countPlans(planCount),
+    change ? `${planPrefix}${describeChange(change)}` : countPlans(planCount),
   ]
   return {
     time: row.decidedAt ?? row.dueAt ?? row.createdAt,
-    data: { kind: 'publication', ...rowToJson(row), ...(change && { change }) },
+    data: { kind: 'publication', ...publicationRowToJson(row), ...(change && { change }) },
     subject: `publication ${id}`,
     action: parts.join(', '),
     by,
-    noteOrCommand: describeNotes(row),
+    noteOrCommand: describeReasons(row),
     change,
   }
 }
 
-/** Says why a publication was made, or which command made it, why it conflicted or will, and who decided about it. */
-function describeNotes(row: ForecastRow): string {
+/**
+ * Joins the notes about a publication and its conflict: `Target reached; approved by ben: Checked.` Without a note or a conflict, starts with
+ * the command that made the publication.
+ */
+function describeReasons(row: ForecastRow): string {
   const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
-  const isByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
-  // The note of an approval is told with the approval.
+  const isCancelledByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
+  // If the approver also decided, `decidedNote` is the note of the approval.
   const ownNote = decidedBy === approvedBy ? null : decidedNote
-  const decision = isByOther ? describeAct('cancelled', decidedBy, decidedNote) : ownNote
+  const decision = isCancelledByOther ? describeAct('cancelled', decidedBy, decidedNote) : ownNote
   const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
-  const approval = approvedBy && describeAct('approved', approvedBy, approvedNote)
-  const parts = [...(reasons.length === 0 ? [command] : reasons), ...(approval ? [approval] : [])]
-  // A note may be a sentence.
+  const approval = approvedBy === null ? [] : [describeAct('approved', approvedBy, approvedNote)]
+  const parts = [...(reasons.length === 0 ? [command] : reasons), ...approval]
+  // Only the last part keeps the full stop of its sentence.
   return parts.map((part, index) => (index < parts.length - 1 ? part.replace(/\.$/, '') : part)).join('; ')
 }
 
@@ -149,30 +155,39 @@ const describeAct = (act: string, actor: string, note: string | null) =>
 /** `ben` for `ben@example.com` */
 const nameActor = (actor: string) => actor.replace(/@.*/, '')
 
-/** @param entry a change of a partner or a key. */
-function makeChangeEntry(entry: PartnerEntry | KeyEntry): Entry {
-  const { id, changedAt, kind: action, ...rest } = entry
-  const [kind, name, status] =
-    'kid' in entry ? ['key', entry.kid, {}] : ['partner', entry.shortName, { status: readPartnerStatus(entry) }]
+function makePartnerEntry(entry: PartnerEntry): Entry {
+  const { id, changedAt, kind: action, ...fields } = entry
+  const data = { id, changedAt, action, ...fields }
   return {
     time: changedAt,
-    data: { kind, ...formatTimes({ id, changedAt, action, ...rest }), ...status },
-    subject: `${kind} ${name}`,
-    action: 'kid' in entry ? action.replace('keys-', '') : describeAction(entry),
+    data: { kind: 'partner', ...formatTimes(data), status: readPartnerStatus(entry) },
+    subject: `partner ${entry.shortName}`,
+    action: describePartnerAction(entry),
     by: entry.actor,
     noteOrCommand: entry.note ?? entry.command,
   }
 }
 
-/** `set country: KE → UG, contact`: the record does not keep contacts. */
-function describeAction({ kind, name: newName, country, nameBefore, countryBefore }: PartnerEntry): string {
+function makeKeyEntry({ id, changedAt, kind: action, ...fields }: KeyEntry): Entry {
+  return {
+    time: changedAt,
+    data: { kind: 'key', ...formatTimes({ id, changedAt, action, ...fields }) },
+    subject: `key ${fields.kid}`,
+    action: action.replace('keys-', ''),
+    by: fields.actor,
+    noteOrCommand: fields.note ?? fields.command,
+  }
+}
+
+/** `set country: KE → UG, contact`: says that a contact changed, but the record does not keep the contact. */
+function describePartnerAction({ kind, name: newName, country, nameBefore, countryBefore }: PartnerEntry): string {
   if (kind === 'create') return `create: ${newName}, ${country}`
   const changes = [
     ...(country === countryBefore ? [] : [`country: ${countryBefore} → ${country}`]),
     ...(newName === nameBefore ? [] : [`name: ${nameBefore} → ${newName}`]),
     ...(kind === 'set-contact' ? ['contact'] : []),
   ]
-  return [kind.replace('-contact', ''), changes.join(', ')].join(' ').trim()
+  return `${kind.replace('-contact', '')} ${changes.join(', ')}`.trim()
 }
 
 function formatTableRow({ time, subject, action, by, noteOrCommand }: Entry) {
