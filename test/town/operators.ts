@@ -310,7 +310,7 @@ export function createOperators(world: World) {
         return dropKey(secrets, store, by, kid)
       }
       if (!(await isKeyInUse(secrets, store, kid))) return recordIfMissing(store, by, 'keys-drop', kid)
-      return recordReplacedKey(store, by, { kid, next: await replaceLeakedKey(secrets, store, kid) })
+      return recordReplacedKey(store, by, { droppedKid: kid, newKid: await replaceLeakedKey(secrets, store, kid) })
     })
   }
 

@@ -88,7 +88,7 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     const newKid = await replaceLeakedKey(secrets, store, kid)
     // Printed before the record is written, because that takes minutes while the database hangs.
     run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
-    await recordReplacedKey(store, attribution, { kid, next: newKid })
+    await recordReplacedKey(store, attribution, { droppedKid: kid, newKid })
     const done = `Recorded the drop of ${kid} and the new key ${newKid}.${describeRestart(target)}`
     return describeAfterChange(store, run, done)
   }

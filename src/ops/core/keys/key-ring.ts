@@ -1,5 +1,6 @@
-// The keys that sign access tokens. A key is a secret of the Worker. Its name, JWT_KEY_ and a KID, says from which Unix second the key
-// signs: Cloudflare returns only the names of secrets. Every key verifies tokens until it is dropped.
+// The keys that sign access tokens. A key is a secret of the Worker, named JWT_KEY_ and the key's ID, the KID: the Unix second from which
+// the key signs. The name has this second because Cloudflare returns only the names of secrets. Every key verifies tokens until it is
+// dropped.
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
@@ -16,67 +17,72 @@ import { UserError } from '../../shared/user-error.ts'
 
 /** A key without its value. */
 export interface Key {
-  /** The Unix second from which it signs. */
+  /** The ID of the key: ten digits, the Unix second from which the key signs. */
   kid: string
-  /** `signs`: signs new tokens, and verifies. `verifies`: only verifies. `next`: will sign, when its second comes. */
+  /** All keys verify tokens. `signs`: the key also signs new tokens. `next`: the key will sign tokens from its Unix second. */
   use: 'signs' | 'verifies' | 'next'
 }
 
 type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 
-/** A new key signs only after this time: every location knows it within a minute, and clocks differ by less than a minute. */
+/** A new key waits for this time before it signs: all locations get the key within a minute, and clocks differ by less than a minute. */
 const spreadSeconds = 120
 
-/** @param names the names of all secrets of a Worker. @returns the keys among them, the newest first. */
-export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
-  const newestFirst = names
+/** Lists the keys among the secrets of a Worker, the newest first. */
+export function listKeys(secretNames: readonly string[], nowSeconds: number): Key[] {
+  const newestFirst = secretNames
     .flatMap((name) => parseKeyName(name) ?? [])
     .toSorted()
     .toReversed()
     .map((kid) => ({ kid }))
   const [first, ...rest] = newestFirst
   const signing = first && findSigningKey([first, ...rest], nowSeconds)
-  return newestFirst.map((key) => {
-    const use = key === signing ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies'
-    return { kid: key.kid, use }
+  return newestFirst.map(({ kid }) => {
+    if (kid === signing?.kid) return { kid, use: 'signs' }
+    return { kid, use: Number(kid) > nowSeconds ? 'next' : 'verifies' }
   })
 }
 
-/** @returns the KID of a new key that signs from `fromSeconds`, or if another key has that KID, from the next free second. */
-export function findFreeKid(names: readonly string[], fromSeconds: number): string {
+/** @returns the KID of a new key that signs from the Unix second `fromSeconds`, or from a later second if other keys have that KID. */
+export function findFreeKid(secretNames: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
-  return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
+  return secretNames.includes(formatKeyName(kid)) ? findFreeKid(secretNames, fromSeconds + 1) : kid
 }
 
-/** Adds a key, and records it. The key signs two minutes later; a local key, and the first key, sign at once. */
+/** Adds a key, and records this. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
-  const mustSpread = store.target.remote && listKeys(live, nowSeconds).length > 0
-  const kid = findFreeKid(live, mustSpread ? nowSeconds + spreadSeconds : nowSeconds)
-  await changeRecorded(store, attribution, 'keys-rotate', kid, () =>
+  const mustWait = store.target.remote && listKeys(live, nowSeconds).length > 0
+  const kid = findFreeKid(live, mustWait ? nowSeconds + spreadSeconds : nowSeconds)
+  await recordThenChange(store, attribution, 'keys-rotate', kid, () =>
     secrets.put({ [formatKeyName(kid)]: generateKey() }),
   )
 }
 
-/** @throws UserError when there is no such key, or it can't be dropped yet. */
+/**
+ * Checks that a key that did not leak may be dropped now.
+ * @throws UserError when no key in use has this KID, when the key is the newest, when the next newer key has signed for less than
+ * `staleIfErrorHours`, or when Cloudflare would refuse to change the secrets.
+ */
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
   const kids = listKeys(live, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) throw makeUnknownKeyError(kid, target)
   await secrets.checkEditable()
   const leaked = `If it leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
-  const successor = kids[kids.indexOf(kid) - 1]
-  if (successor === undefined) {
+  const nextNewerKid = kids[kids.indexOf(kid) - 1]
+  if (nextNewerKid === undefined) {
     const rotate = describeCommand(target, 'keys', 'rotate')
     throw new UserError([`The key ${kid} is the newest.`, `Rotate first: ${rotate}`, leaked])
   }
-  // While D1 fails, the Worker needs KV's copies of partners, and the keys that sealed them. KV keeps a copy for `staleIfErrorHours`.
-  const untilSeconds = Number(successor) + staleIfErrorHours * 3600
+  // Until the next newer key signs, the key also signs the copies of partners in KV. KV keeps a copy for `staleIfErrorHours`. While D1
+  // fails, the Worker uses a copy only if it has the key that signed the copy.
+  const untilSeconds = Number(nextNewerKid) + staleIfErrorHours * 3600
   if (nowSeconds >= untilSeconds) return
   const until = formatIsoTime(untilSeconds)
   throw new UserError([
-    `The key ${kid} is needed until ${until}: without it, partners without a copy get 503 while D1 fails.`,
+    `The key ${kid} is needed until ${until}: it verifies copies of partners in the cache. Without a copy, a partner gets 503 while D1 fails.`,
     leaked,
   ])
 }
@@ -85,13 +91,16 @@ export function makeUnknownKeyError(kid: string, target: Target): UserError {
   return new UserError([`There is no key ${abbreviate(kid)}.`, `See: ${describeCommand(target, 'keys', 'list')}`])
 }
 
-/** Deletes a key, and records it. */
+/** Records that a key is dropped, and deletes the key. */
 export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attribution, kid: string): Promise<void> {
-  return changeRecorded(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
+  return recordThenChange(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/** Changes the keys, which are outside the database. Writes the entry of the record first, so that the record lacks no change. */
-async function changeRecorded(
+/**
+ * Records a change of a key, and then makes the change, which is outside the database. In this order, the record lacks no change.
+ * @throws UserError when the change fails: the record then has a change that may not have been made.
+ */
+async function recordThenChange(
   store: Store,
   attribution: Attribution,
   kind: KeyChangeKind,
@@ -107,13 +116,13 @@ async function changeRecorded(
   })
 }
 
-/** Adds an entry to the record: that a key was made, or dropped. */
+/** Adds an entry to the record, which says that a key was added (`keys-rotate`) or dropped (`keys-drop`). */
 export function recordKey(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
   return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
 }
 
 /**
- * Records a change of a key that was made while the database failed, unless the record has the change.
+ * Records a change of a key that was made while the database failed. Adds no entry if the record already has the change.
  * @returns true when an entry was added.
  */
 export async function recordIfMissing(
@@ -122,9 +131,10 @@ export async function recordIfMissing(
   kind: KeyChangeKind,
   kid: string,
 ): Promise<boolean> {
-  const last = (await selectKeyEntries(store.db)).find((entry) => entry.kid === kid)
-  // A key that the record knows is not new, even if it is in use again after its drop.
-  if (last !== undefined && (last.kind === kind || kind === 'keys-rotate')) return false
+  const newestEntry = (await selectKeyEntries(store.db)).find((entry) => entry.kid === kid)
+  // Any entry of a key also shows that the key was added: a key that is in use again after its drop is not new.
+  const isRecorded = newestEntry !== undefined && (kind === 'keys-rotate' || newestEntry.kind === kind)
+  if (isRecorded) return false
   await recordKey(store, attribution, kind, kid)
   return true
 }

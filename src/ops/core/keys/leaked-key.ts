@@ -1,4 +1,4 @@
-// Drops a signing key that leaked, even while D1 fails: the record gets its entries after the drop.
+// Drops a signing key that leaked. This also works while D1 fails, because the drop is recorded only after it was made.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { findCauseMessage } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
@@ -11,7 +11,7 @@ import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
  * Returns whether a version of the Worker that answers requests has a key.
- * @throws UserError when no key has the ID, or Cloudflare would refuse the change.
+ * @throws UserError when `kid` is no KID, or when the key is in use and Cloudflare would refuse to change the secrets.
  */
 export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
   if (parseKeyName(formatKeyName(kid)) === undefined) throw makeUnknownKeyError(kid, target)
@@ -20,15 +20,12 @@ export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid:
   return true
 }
 
-/**
- * Replaces a key that leaked by a new key, which signs at once.
- * @returns the KID of the new key.
- */
+/** Replaces a key that leaked by a new key, which signs at once. @returns the KID of the new key. */
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
-  const next = findFreeKid((await secrets.list()).live, nowSeconds)
-  const replaced = { [formatKeyName(next)]: generateKey(), [formatKeyName(kid)]: null }
-  await makeOutsideChange(store.changes, () => secrets.put(replaced)).catch((error: unknown) => {
+  const newKid = findFreeKid((await secrets.list()).live, nowSeconds)
+  const replacement = { [formatKeyName(newKid)]: generateKey(), [formatKeyName(kid)]: null }
+  await makeOutsideChange(store.changes, () => secrets.put(replacement)).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     throw new UserError([
       error.message,
@@ -36,28 +33,28 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
       `To drop the key, or to record the drop, run again: ${describeCommand(store.target, 'keys', 'drop', kid, '--leaked')}`,
     ])
   })
-  return next
+  return newKid
 }
 
 /**
- * Records that key `kid` was dropped, and that key `next` replaced it.
- * @throws UserError that names the commands that record both later.
+ * Records that a key was dropped, and that a new key replaced it. Both are KIDs.
+ * @throws UserError when the database fails: its lines name the commands that record both changes later.
  */
 export async function recordReplacedKey(
   store: Store,
   attribution: Attribution,
-  { kid, next }: { kid: string; next: string },
+  { droppedKid, newKid }: { droppedKid: string; newKid: string },
 ): Promise<void> {
   try {
-    await recordKey(store, attribution, 'keys-rotate', next)
-    await recordKey(store, attribution, 'keys-drop', kid)
+    await recordKey(store, attribution, 'keys-rotate', newKid)
+    await recordKey(store, attribution, 'keys-drop', droppedKid)
   } catch (error) {
     const { target } = store
     throw new UserError([
       findCauseMessage(error),
-      `The record may lack the drop of ${kid} and the new key ${next}.`,
-      `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`,
-      `Then the new key: ${describeCommand(target, 'keys', 'record', next)}`,
+      `The record may lack the drop of ${droppedKid} and the new key ${newKid}.`,
+      `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', droppedKid, '--leaked')}`,
+      `Then the new key: ${describeCommand(target, 'keys', 'record', newKid)}`,
     ])
   }
 }

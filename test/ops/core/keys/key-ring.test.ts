@@ -128,7 +128,7 @@ describe('a drop', () => {
       const until = new Date((successor + 30 * hour) * 1000).toISOString().replace('.000', '')
       await expectRefusal(
         check([first, second, successor], second),
-        `The key ${second} is needed until ${until}: without it, partners without a copy get 503 while D1 fails.\n${leaked}`,
+        `The key ${second} is needed until ${until}: it verifies copies of partners in the cache. Without a copy, a partner gets 503 while D1 fails.\n${leaked}`,
       )
       await check([first, second, successor], first)
     }
