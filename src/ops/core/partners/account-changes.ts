@@ -25,7 +25,6 @@ import { changeAndMark, type PrintWarning, type RecordedPartner } from './partne
 /** The author of a change. */
 export interface Operator {
   attribution: Attribution
-  /** Prints a warning for the author. */
   warn: PrintWarning
 }
 
@@ -34,21 +33,22 @@ export type PartnerRequest =
   /** `seenId`: the `id` of the partner that the operator saw. If somebody changed the partner since, the change is refused. */
   | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
-/** A new secret, which is stored nowhere else, and what became of earlier secrets and tokens. */
 export interface ReplacedSecrets {
+  /** The partner before the change. */
   before: Partner
+  /** They have the new secret, which is stored nowhere. */
   credentials: Credentials
-  /** The earlier secret works until then, in Unix seconds. Null when no earlier secret works. */
+  /** The Unix second at which the earlier secret ends; null when no earlier secret works. */
   earlierExpiresAt: number | null
-  /** Tokens that were issued before are refused. Unix seconds; null when all tokens are accepted. */
+  /** Tokens that were issued before this Unix second are refused. Null when no token was ever ended. */
   tokensValidFrom: number | null
 }
 
 /**
  * Changes a partner, and marks it in KV.
  *
- * - `end-tokens`: every token that was issued until now ends.
- * - `end` is for good: secrets and contact are deleted; the short name stays taken, and the record keeps all changes.
+ * - `end-tokens` ends every token that was issued until now.
+ * - `end` ends the partner for good, and deletes its secrets and its contact. Its short name stays taken, and the record keeps all changes.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
  * @throws UserError when a value is not valid, there is no such partner, it has ended, or somebody else changes it at the same time.
@@ -63,27 +63,27 @@ export async function changePartner(
   const { before } = await changeAndMark(store, warn, {
     name,
     kind: request.kind,
-    change: (found) => makeRequestedChange(store, found, request, attribution),
+    change: (found) => insertRequestedChange(store, found, request, attribution),
   })
-  // Stores the contact after the mark, so that a failure of the database here can't prevent the mark.
+  // The contact is stored after the mark, so that a failure of the database here can't prevent the mark.
   if (request.kind === 'set' && request.contact !== undefined) {
     await storeContact(store, before.shortName, request.contact)
   }
-  // Deletes contacts of ended partners, and old hashes. If this fails, the schedule deletes them.
+  // If this fails, the Worker's schedule deletes the contacts of ended partners and the hashes of earlier secrets.
   await deleteLeftovers(store.db).catch(() => {})
   return before
 }
 
 /**
- * Makes a new secret, and marks the partner in KV. Returns the secret only after the mark is written, so that an operator who stops the
- * command before has no secret, and runs it again.
+ * Makes a new secret, and marks the partner in KV. Returns the secret only after the mark is written: an operator who stops the command
+ * earlier sees no secret, and so runs the command again.
  *
- * - `rotate`: the old secret works for another `graceSeconds`.
+ * - `rotate`: the old secret works for another `graceSeconds`. Refused if the partner has two secrets.
  * - `replace-all`: every other secret ends.
- * - `replace-newest`: the newest secret was lost; the older secret ends when it would have ended anyway.
+ * - `replace-newest`: the newest secret, which was lost, ends. The older secret keeps its end. Refused if the partner has one secret.
  * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
  * @param name the short name or the client ID.
- * @throws UserError when there is no such partner, it has ended, its secrets don't fit, or somebody else changes it at the same time.
+ * @throws UserError when the change is refused, there is no such partner, it has ended, or somebody else changes it at the same time.
  */
 export async function replaceSecrets(
   store: Store,
@@ -95,44 +95,44 @@ export async function replaceSecrets(
   const { before, made } = await changeAndMark(store, warn, {
     name,
     kind,
-    change: (found) => makeSecretChange(store, found, replacement, attribution),
+    change: (found) => insertNewSecret(store, found, replacement, attribution),
   })
   await deleteLeftovers(store.db).catch(() => {})
   const { credentials, changedAt, tokensValidFrom } = made
-  const kept = kind === 'replace-newest' ? (before.secrets[0]?.expiresAt ?? null) : null
+  const graceEnd = replacement.kind === 'rotate' ? changedAt + replacement.graceSeconds : null
+  const olderSecretEnd = before.secrets[0]?.expiresAt ?? null
   return {
     before,
     credentials,
-    earlierExpiresAt: kind === 'rotate' ? changedAt + replacement.graceSeconds : kept,
+    earlierExpiresAt: kind === 'replace-newest' ? olderSecretEnd : graceEnd,
     tokensValidFrom,
   }
 }
 
-/** Inserts the row of a change. @returns the partner's entries after the change, or before it if KV's copy stays right. */
-async function makeRequestedChange(
+/**
+ * Inserts the row of a change into the record, unless the partner is already as requested.
+ * @returns the partner's entries. They have the new entry only if the change makes KV's copy of the partner wrong.
+ */
+async function insertRequestedChange(
   store: Store,
   found: RecordedPartner,
   request: PartnerRequest,
   attribution: Attribution,
 ): Promise<Pick<RecordedPartner, 'entries'>> {
-  const { name, country, contact, shortName } = found.partner
-  if (isDone(found.partner, request)) return found
+  const { id, name, country, contact, shortName } = found.partner
+  if (isAsRequested(found.partner, request)) return found
   throwProblems(explainRefusal(store, found.partner, request.kind))
-  if (request.kind === 'set' && (request.seenId ?? found.partner.id) !== found.partner.id) {
-    throw makeOvertakenError(store, shortName)
-  }
-  const isSameContact = request.kind === 'set' && [undefined, contact].includes(request.contact)
-  const row =
-    request.kind === 'set'
-      ? ({ name, country, ...request, kind: isSameContact ? 'set' : 'set-contact' } as const)
-      : request
-  const made = await insertChange(store, found, row, attribution)
-  // KV's copy has neither name nor contact, so it stays.
-  return 'country' in row && row.country === country ? found : made
+  if (request.kind !== 'set') return insertChange(store, found, request, attribution)
+  if (request.seenId !== undefined && request.seenId !== id) throw makeOvertakenError(store, shortName)
+  const isNewContact = request.contact !== undefined && request.contact !== contact
+  const change = { name, country, ...request, kind: isNewContact ? 'set-contact' : 'set' } as const
+  const made = await insertChange(store, found, change, attribution)
+  // KV's copy has the country, but neither name nor contact.
+  return change.country === country ? found : made
 }
 
-/** Makes a secret, and inserts the row of the change. @returns the entries after the change, and the credentials. */
-async function makeSecretChange(
+/** Makes a secret, and inserts the row of the change into the record. @returns the partner's entries after the change, and the credentials. */
+async function insertNewSecret(
   store: Store,
   found: RecordedPartner,
   replacement: SecretReplacement,
@@ -145,18 +145,22 @@ async function makeSecretChange(
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 
-/** @returns the entries of the partner, the new one first. @throws UserError when somebody else changed the partner meanwhile. */
+/**
+ * Inserts the row of a change into the record.
+ * @returns the new row, with the partner's entries, the new entry first.
+ * @throws UserError when somebody else changed the partner after it was read.
+ */
 async function insertChange(
   store: Store,
   { partner, entries }: RecordedPartner,
-  row: PartnerChange,
+  change: PartnerChange,
   attribution: Attribution,
 ): Promise<Pick<RecordedPartner, 'entries'> & MadeChange> {
-  const made = await recordChange(store, attribution, (db, recorded) =>
-    insertPartnerChange(db, recorded, partner.id, row),
+  const made = await recordChange(store, attribution, (db, request) =>
+    insertPartnerChange(db, request, partner.id, change),
   )
-  if (made !== undefined) return { ...made, entries: [{ kind: row.kind, ...made }, ...entries] }
-  throw makeOvertakenError(store, partner.shortName)
+  if (made === undefined) throw makeOvertakenError(store, partner.shortName)
+  return { ...made, entries: [{ kind: change.kind, ...made }, ...entries] }
 }
 
 function makeOvertakenError({ target }: Store, shortName: string): UserError {
@@ -164,21 +168,24 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
   return new UserError([`Somebody else changed ${shortName} at the same time.`, `Before you try again, see: ${see}`])
 }
 
-/** Returns whether the partner is already as requested. Then nothing is recorded: a second entry would name a second author. */
-function isDone(partner: Partner, request: PartnerRequest): boolean {
+/** Returns whether a partner is already as requested. Such a request is not recorded: a second entry would name a second author. */
+function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   const { suspendedAt, endedAt } = partner
   if (endedAt !== null) return request.kind === 'end'
   if (request.kind === 'suspend') return suspendedAt !== null
   if (request.kind === 'resume') return suspendedAt === null
+  if (request.kind !== 'set') return false
   const fields = ['name', 'country', 'contact'] as const
-  return (
-    request.kind === 'set' && fields.every((field) => request[field] === undefined || request[field] === partner[field])
-  )
+  return fields.every((field) => request[field] === undefined || request[field] === partner[field])
 }
 
-/** @returns the lines of a refusal, or none. A partner has at most two live secrets, and `replace-newest` needs two. */
+/**
+ * Explains why a partner can't be changed: it has ended, or has too few or too many secrets.
+ * @returns the lines of a message; none when the change is possible.
+ */
 function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
+  // The oldest secret comes first. The newest secret has no expiry, so with a single secret this is null.
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
   if (endedAt !== null) {

@@ -1,4 +1,4 @@
-// Partners: finds, lists and creates them, and checks their fields. account-changes.ts changes them.
+// Finds, lists and creates partners, and checks their fields. account-changes.ts changes partners.
 import { abbreviate } from '../../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../crypto/client-secret.ts'
 import { insertNewPartner, setContact } from '../../../db/partner-changes.ts'
@@ -20,7 +20,7 @@ export type { Partner }
 
 export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'> & { contact?: string | undefined }
 
-/** Lets a new partner get tokens. The secret can't be read again: only its hash is stored. */
+/** A partner needs them to get tokens. The secret can't be read again: only its hash is stored. */
 export interface Credentials {
   clientId: string
   clientSecret: string
@@ -40,12 +40,12 @@ const maxSecretAgeMs = 365 * 86_400_000
 const maxLineLength = 200
 
 /** Returns whether the oldest secret of a partner is more than a year old. */
-export function isRotationDue({ secrets: [oldest] }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
+export function isRotationDue({ secrets }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
+  const [oldest] = secrets
   return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
 }
 
-/** `active`, `suspended` or `ended` */
-export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspendedAt' | 'endedAt'>): string {
+export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspendedAt' | 'endedAt'>) {
   if (endedAt !== null) return 'ended'
   return suspendedAt === null ? 'active' : 'suspended'
 }
@@ -56,8 +56,9 @@ export function listPartners({ db }: Store): Promise<Partner[]> {
 }
 
 /**
+ * Finds a partner.
  * @param name the short name or the client ID.
- * @param atSeconds Unix seconds: finds the partner as it was at the end of that second. By default as it is now.
+ * @param atSeconds a Unix second: finds the partner as it was at the end of this second. By default as it is now.
  * @throws UserError when there is no such partner, or was none at that time.
  */
 export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
@@ -70,8 +71,8 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
 }
 
 /**
- * Creates a partner with a first secret. Checks the contact, too, but the caller stores it with `storeContact` after it has shown the
- * secret.
+ * Creates a partner with a first secret. Checks the contact, but does not store it: the caller shows the secret, and then calls
+ * `storeContact`.
  * @throws UserError when a value of the new partner is not valid, or its short name is taken.
  */
 export async function createPartner(
@@ -80,32 +81,36 @@ export async function createPartner(
   attribution: Attribution,
 ): Promise<Credentials> {
   const { shortName, name, country } = partner
-  throwProblems([findShortNameProblem(shortName), ...findFieldProblems({ name, country, ...(contact && { contact }) })])
+  throwProblems([findShortNameProblem(shortName), ...findFieldProblems({ name, country, contact: contact || null })])
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
   const row = { ...partner, clientId, secretHash }
   try {
     await recordChange(store, attribution, (db, request) => insertNewPartner(db, request, row))
   } catch (error) {
-    if (!isCausedBy(error, 'change_record.partner')) throw error
+    const isNameTaken = isCausedBy(error, 'change_record.partner')
+    if (!isNameTaken) throw error
     const list = describeCommand(store.target, 'partner', 'list')
     throw new UserError([`The short name ${shortName} is taken. Choose another.`, `To see all partners: ${list}`])
   }
   return { shortName, country, clientId, clientSecret }
 }
 
-/** Stores the contact of a partner in a table of its own: the record, which keeps everything for ever, never has a contact. */
+/**
+ * Stores the contact of a partner in a table of its own, because the record keeps everything for ever, and a contact must be deletable.
+ * @param contact null deletes the contact.
+ */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }
 
-/** @returns a sentence for a short name that is not valid. */
+/** @returns a sentence that says what is wrong with a short name; undefined when it is valid. */
 export function findShortNameProblem(shortName: string): string | undefined {
   if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
-/** @returns a sentence for each value that is not valid. */
+/** @returns a sentence for each value that is not valid, and undefined for each other one. Values that are not given are not checked. */
 export function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
@@ -117,15 +122,16 @@ export function findFieldProblems({ name, country, contact = null }: PartnerFiel
 
 /** Parses the arguments of `partner set`, such as `country=UG`. @throws UserError that names each unknown field and each wrong value. */
 export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
-  const pairs = assignments.map((text) => /^(name|country|contact)=(.*)$/s.exec(text)?.slice(1) ?? [text])
-  throwProblems(
-    pairs.map(([field = '', value], index) => {
-      if (value === undefined) return `Write name=…, country=… or contact=…, not ${abbreviate(field)}.`
-      const isFirst = pairs.findIndex(([other]) => other === field) === index
-      return isFirst ? undefined : `${field}: expected one value; found a second.`
-    }),
-  )
-  const values = new Map(pairs.map(([field = '', value = '']) => [field, value]))
+  const values = new Map<string, string>()
+  const problems: string[] = []
+  for (const text of assignments) {
+    const [, field, value] = /^(name|country|contact)=(.*)$/s.exec(text) ?? []
+    if (field === undefined || value === undefined) {
+      problems.push(`Write name=…, country=… or contact=…, not ${abbreviate(text)}.`)
+    } else if (values.has(field)) problems.push(`${field}: expected one value; found a second.`)
+    else values.set(field, value)
+  }
+  throwProblems(problems)
   const [name, country, contact] = ['name', 'country', 'contact'].map((field) => values.get(field))
   const parsed: PartnerFields = {
     ...(name !== undefined && { name }),
@@ -136,7 +142,7 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
   return parsed
 }
 
-/** @returns a warning when a partner of this country would see no plan. */
+/** @returns a warning when a partner lists no plan, because none is viewable in its country; otherwise undefined. */
 export async function describeEmptyList(
   { db }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
@@ -145,15 +151,19 @@ export async function describeEmptyList(
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 
-/** Says what a partner would list in another country. @returns undefined when it is there already, or ended. */
+/**
+ * Says how many plans a partner lists now, and how many it would list in another country.
+ * @returns undefined when the partner already has this country, or has ended.
+ */
 export async function describeMove(
   { db }: Store,
-  { shortName, country: from, endedAt }: Partner,
-  country: string,
+  { shortName, country, endedAt }: Partner,
+  newCountry: string,
 ): Promise<string | undefined> {
-  if (from === country || endedAt !== null) return undefined
-  const counts = await Promise.all([from, country].map((code) => countListedPlans(db, code)))
-  return `${shortName}: country ${from} → ${country}; plans on its list: ${counts.join(' → ')}.`
+  if (country === newCountry || endedAt !== null) return undefined
+  const countries = [country, newCountry]
+  const counts = await Promise.all(countries.map((code) => countListedPlans(db, code)))
+  return `${shortName}: country ${countries.join(' → ')}; plans on its list: ${counts.join(' → ')}.`
 }
 
 /** Makes a client secret, and the hash that the database stores of it. */

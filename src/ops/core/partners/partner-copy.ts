@@ -1,5 +1,6 @@
 // Marks partners in KV. KV has a copy of each partner, from which the Worker decides access while D1 fails. A change of a partner
-// replaces the copy by a mark: it says when access last ended, and while D1 fails, nothing from before that time counts.
+// replaces the copy by a mark, which says when access last ended. While D1 fails, the Worker then accepts no copy, secret or token that it
+// knows from an earlier time.
 import { abbreviate } from '../../../abbreviate.ts'
 import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
@@ -12,7 +13,7 @@ import { describeCommand, outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { findPartner } from './partner-accounts.ts'
 
-/** Receives a line for the user. */
+/** Prints a warning for the operator. */
 export type PrintWarning = (warning: string) => void
 
 /** The fields of an entry of the record that say when access ended. */
@@ -32,34 +33,30 @@ export interface MarkedChange<Made extends Entries> {
   kind: PartnerEntry['kind']
   /**
    * Makes the change in the database.
-   * @returns the entries after the change, and what else it made. If the entries are the same, KV's copy is still right.
+   * @returns the partner's entries, with a new entry if the change makes KV's copy wrong, and whatever else the caller needs.
    */
   change: (found: RecordedPartner) => Promise<Made>
 }
 
-/** `refused`: the change was not made. `unanswered`: the database failed, and the change may have been made. */
-type Ending<Made> =
-  | { kind: 'made'; before: RecordedPartner; made: Made }
-  | { kind: 'refused' | 'unanswered'; error: unknown }
-
 /** Access must end soon, even if the database hangs: Cloudflare's API waits for minutes. */
-const markAfterMs = 5000
+const maxWaitMs = 5000
 
-/** The changes that end secrets or tokens at once, beside a suspension, which can be lifted. */
+/** The changes that end secrets or tokens at once and for good. A suspension is not among them: it can be lifted. */
 const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
-/** The changes that make a secret. If the command is repeated, it makes another secret, and the first one ends. */
+/** Those of `endingKinds` that also make a secret. A repeated command makes another secret, and ends the first. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
-/** Returns whether a change ends access at once. A move, or a rotation with a grace period, does not. */
+/** Returns whether a change ends access at once. A new country, or a rotation with a grace period, does not. */
 function endsAccess(kind: string): boolean {
   return kind === 'suspend' || endingKinds.has(kind)
 }
 
 /**
- * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before. If nothing changed, still marks the
- * partner, unless KV has a newer copy: an earlier run of the command may have stopped before the mark. When the
- * database fails, or does not answer for five seconds, a change that ends access writes the mark without the database.
- * @param warn receives a warning when the mark can't be written: the change is made in any case.
+ * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before the change.
+ *
+ * - If the change ends access, and the database fails or needs over five seconds, the mark is written without the database.
+ * - If nothing changed, the mark is written unless KV has a newer copy: an earlier run of the command may have stopped before its mark.
+ * - If the mark can't be written, prints a warning: the change stays made.
  * @returns the partner before the change, and what `change` returned.
  */
 export async function changeAndMark<Made extends Entries>(
@@ -68,46 +65,47 @@ export async function changeAndMark<Made extends Entries>(
   { name, kind, change }: MarkedChange<Made>,
 ): Promise<{ before: Partner; made: Made }> {
   let found: RecordedPartner | undefined
-  const attempt = async (): Promise<Ending<Made>> => {
-    try {
-      found = await findRecordedPartner(store, name)
-      return { kind: 'made', before: found, made: await change(found) }
-    } catch (error) {
-      return { kind: isRefusal(error) ? 'refused' : 'unanswered', error }
-    }
+  const findAndChange = async () => {
+    found = await findRecordedPartner(store, name)
+    return { before: found, made: await change(found) }
   }
-  const markNow = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
+  const markWithoutDatabase = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
 
-  const attempted = attempt()
-  const isLate = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => isLate.resolve(true), markAfterMs)
-  void attempted.then(() => isLate.resolve(false)).finally(() => clearTimeout(timer))
-  if (endsAccess(kind) && (await isLate.promise)) warn(`${await markNow()} Waiting for the database …`)
-  const ending = await attempted
-  switch (ending.kind) {
-    case 'made': {
-      const { before, made } = ending
-      const recorded = { partner: before.partner, entries: made.entries }
-      const isCopyWrong = made.entries.length !== before.entries.length
-      // The secret is not printed yet. An operator who stops the command here has to run it again.
-      if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Updating the cache …`)
-      // An early mark is not enough: an isolate may have replaced it by a copy from before the change.
-      if (isCopyWrong || !(await hasNewestCopy(store, recorded))) await markRecorded(store, warn, recorded, kind)
-      return { before: before.partner, made }
-    }
-    case 'refused':
+  const attempt = findAndChange()
+  if (endsAccess(kind) && (await isSlow(attempt))) warn(`${await markWithoutDatabase()} Waiting for the database …`)
+  const { before, made } = await attempt.catch(async (error: unknown) => {
+    const again = 'When it answers, run the command again.'
+    if (isRefusal(error)) {
       if (store.changes.isMarked) await takeMarkBack(store, warn, name)
-      throw ending.error
-    case 'unanswered': {
-      const again = 'When it answers, run the command again.'
-      if (endsAccess(kind)) warn(`The database did not answer. ${await markNow()} ${again}`)
-      if (kind === 'resume') warn(`The database did not answer. Until it does, ${name} stays suspended. ${again}`)
-      throw ending.error
+    } else if (endsAccess(kind)) {
+      warn(`The database did not answer. ${await markWithoutDatabase()} ${again}`)
+    } else if (kind === 'resume') {
+      warn(`The database did not answer. Until it does, ${name} stays suspended. ${again}`)
     }
-  }
+    throw error
+  })
+
+  // The secret is printed only after the mark. An operator who stops the command here has to run it again.
+  if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Updating the cache …`)
+  const recorded = { partner: before.partner, entries: made.entries }
+  const isCopyWrong = made.entries.length !== before.entries.length
+  // An early mark is not enough: an isolate may have replaced it by a copy from before the change.
+  if (isCopyWrong || !(await hasNewestCopy(store, recorded))) await markRecorded(store, warn, recorded, kind)
+  return { before: before.partner, made }
 }
 
-/** Returns whether an error says that the database answered and the change was not made. */
+/** Returns whether a change is still under way after `maxWaitMs`; false as soon as it succeeds or fails. */
+async function isSlow(attempt: Promise<unknown>): Promise<boolean> {
+  const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(true), maxWaitMs)
+  const endOfAttempt = attempt.then(
+    () => false,
+    () => false,
+  )
+  return Promise.race([endOfAttempt, timeout]).finally(() => clearTimeout(timer))
+}
+
+/** Returns whether an error means that the change was not made. After any other error, the database may have made it. */
 function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
@@ -118,19 +116,22 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
 }
 
 /**
- * Returns whether KV has a copy from after the newest change. Then a mark would do harm: it takes the place of the copy, and if D1 fails before
- * isolates write a copy again, within an hour, the partner gets nothing.
+ * Returns whether KV's copy is newer than the partner's newest change. A mark in place of such a copy would do harm: if D1 fails before the
+ * Worker writes a copy again, within an hour, the partner gets nothing.
  */
 async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
   const key = getPartnerKey(partner.clientId)
   const copy = (await listKeys(key).catch(() => [])).find((entry) => entry.name === key)
+  // The Worker got the copy from D1 at this time, maybe from a replica that lagged behind.
   const checkedAtMs = readPath(copy?.metadata, 'checkedAtMs')
-  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= findEndOfSecond(entries[0]?.changedAt)
+  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= findEndMs(entries[0]?.changedAt)
 }
 
 /**
- * Writes the mark of a change. The mark may have replaced the mark of a later change, by another command. To repair that, reads the record
- * once more, and if it has a newer change, writes the mark of that change.
+ * Writes the mark of a partner. Another command may have changed and marked the partner meanwhile, and this mark may have replaced that one.
+ * So reads the record again, and if it has a newer change, writes the mark again.
+ * @param recorded the partner, with the entries from which the mark is computed.
+ * @param kind the kind of the change that the operator made.
  */
 async function markRecorded(
   store: Store,
@@ -143,11 +144,11 @@ async function markRecorded(
   try {
     await writeRecordedMark(store, recorded)
   } catch (error) {
-    const again = secretKinds.has(kind)
+    const repetition = secretKinds.has(kind)
       ? ` Then run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
       : ' Run the command again.'
     warn(
-      `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? again : ''}`,
+      `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? repetition : ''}`,
     )
     return
   }
@@ -160,7 +161,7 @@ async function markRecorded(
   } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, kind)
 }
 
-/** After a refused change, replaces the early mark by one with the time at which access last ended according to the record. */
+/** After a refused change, replaces the mark that was written without the database by the mark that the record gives. */
 async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Promise<void> {
   try {
     await writeRecordedMark(store, await findRecordedPartner(store, name))
@@ -169,24 +170,22 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
   }
 }
 
-/** Writes a mark with the time at which access last ended according to the record. A suspension that was lifted does not count. */
+/** Writes the mark with the time at which access last ended according to the record. A suspension that was lifted does not count. */
 function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
-  const endedAt = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
-  return writeMark(store, partner, Math.max(...endedAt.map(findEndOfSecond)))
+  const endSeconds = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
+  return writeMark(store, partner, Math.max(...endSeconds.map(findEndMs)))
 }
 
-/**
- * @param second a second of D1's clock, in Unix seconds.
- * @returns the end of that second in Unix milliseconds; 0 without a second.
- */
-function findEndOfSecond(second: number | null | undefined): number {
+/** @returns the Unix millisecond at which a Unix second of D1's clock ends; 0 without a second. */
+function findEndMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 
 /**
- * Writes a mark, even if access never ended: while the database fails, `findInCache` finds only partners with an entry.
- * @param endedAtMs when access ended, in Unix milliseconds; 0 if access never ended.
+ * Writes the mark of a partner. A partner whose access never ended gets a mark, too: while the database fails, `findInCache` finds only
+ * partners that have an entry in KV.
+ * @param endedAtMs the Unix millisecond at which access last ended; 0 if access never ended.
  */
 async function writeMark(
   store: Store,
@@ -198,32 +197,32 @@ async function writeMark(
 }
 
 /**
- * Marks a partner while the database fails, as of now.
- * @param partner undefined when the database did not say which partner has the name.
- * @returns a sentence about the mark.
+ * Marks a partner without the database: access ends now.
+ * @param name the short name or the client ID, as the operator typed it.
+ * @param partner the partner with this name, if the database has found it; otherwise KV is searched.
+ * @returns a sentence that tells the operator about the mark.
  */
 async function markInOutage(store: Store, name: string, partner: Partner | undefined): Promise<string> {
-  const marked = partner ? [partner] : await findInCache(store, name)
+  const partners = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
-  store.changes.isMarked = marked.length > 0
-  for (const one of marked) await writeMark(store, one, endedAtMs)
+  store.changes.isMarked = partners.length > 0
+  for (const found of partners) await writeMark(store, found, endedAtMs)
   const effect =
-    'while the Worker gets no answer either, the partner gets no token and no list, from about three minutes later.'
-  return marked.length > 0
+    'the partner gets no token and no list, starting about three minutes from now, as long as the database also fails for the Worker.'
+  return partners.length > 0
     ? `${name} is marked in the cache: ${effect}`
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`
 }
 
-/** Finds partners by their entries in KV, whose metadata has the short name. @param name the short name or the client ID. */
+/** Finds partners by their entries in KV, whose keys have the client ID, and their metadata the short name. @param name one of them. */
 async function findInCache({ listKeys }: Store, name: string): Promise<Pick<Partner, 'clientId' | 'shortName'>[]> {
-  const stored = await listKeys(partnerKeyPrefix)
-  return stored.flatMap(({ name: key, metadata }) => {
+  const found = []
+  for (const { name: key, metadata } of await listKeys(partnerKeyPrefix)) {
+    const clientId = key.slice(partnerKeyPrefix.length)
     const shortName = readPath(metadata, 'shortName')
-    const isWanted = shortName === name || key === getPartnerKey(name)
-    return isWanted && typeof shortName === 'string'
-      ? [{ clientId: key.slice(partnerKeyPrefix.length), shortName }]
-      : []
-  })
+    if (typeof shortName === 'string' && [shortName, clientId].includes(name)) found.push({ clientId, shortName })
+  }
+  return found
 }
 
 function describeFailedMark(error: unknown): string {

@@ -1,46 +1,58 @@
 // Explains why the requests of a partner are refused: by its state, and by the changes that ended its secrets or tokens.
 import { selectPartnerEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
-import { formatIsoTime, formatOptionalTime } from '../../shared/iso-time.ts'
+import { formatIsoTime } from '../../shared/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
-/** @param at Unix seconds: explains the partner as it was at this time. @returns sentences. */
-export async function explainPartner({ db }: Store, partner: Partner, at = Infinity): Promise<string[]> {
+/**
+ * Explains a partner's status, secrets, last suspension and ended tokens by the changes that caused them.
+ * @param partner the partner as it was at `atSeconds`.
+ * @param atSeconds a Unix second: later changes are left out. By default, no change is left out.
+ * @returns sentences.
+ */
+export async function explainPartner({ db }: Store, partner: Partner, atSeconds = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner
-  const entries = await selectPartnerEntries(db, { shortName })
-  const findLast = (...kinds: string[]) =>
-    entries.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= at)
+  const newestFirst = await selectPartnerEntries(db, { shortName })
+  const findNewest = (...kinds: string[]) =>
+    newestFirst.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= atSeconds)
   const status = `${shortName} is ${readPartnerStatus(partner)}`
   const sentences = [
     suspendedAt === null
       ? `${status}, and lists the plans of ${country}.`
-      : `${status} since ${explainEntry(findLast('end', 'suspend'))}: every request gets 401.`,
-    ...explainSecrets(partner, findLast('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')),
+      : `${status} since ${explainEntry(findNewest('end', 'suspend'))}: every request gets 401.`,
+    ...explainSecrets(partner, findNewest('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')),
   ]
-  const resumed = suspendedAt === null && findLast('resume')
+  const resumed = suspendedAt === null && findNewest('resume')
   if (resumed) sentences.push(`Its last suspension ended at ${explainEntry(resumed)}.`)
   if (tokensValidFrom === null) return sentences
-  const ended = explainEntry(findLast('lockdown', 'end-tokens'))
+  const ended = explainEntry(findNewest('lockdown', 'end-tokens'))
   return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
 }
 
-/** @param newSecret the change that made the newest secret. @returns sentences about the newest secret and the previous secret. */
+/**
+ * Says when the newest secret was made, and when the previous secret ends or ended.
+ * @param newSecret the change that made the newest secret; undefined when the record does not have it.
+ */
 function explainSecrets(
   { secrets, secretEndedAt, hasSecretState }: Partner,
   newSecret: PartnerEntry | undefined,
 ): string[] {
   const newest = `Its newest secret was made at ${explainEntry(newSecret)}.`
   if (!hasSecretState) return [newest, 'Which other secrets worked then is no longer recorded.']
-  if (secrets.length === 0) return []
-  const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
-  const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
-  if (earlierEnd === null) return [newest]
-  const effect =
-    secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}, and gets 401 invalid_client`
-  return [newest, `The previous secret ${effect}.`]
+  const [oldest] = secrets
+  // An ended partner has no secrets.
+  if (oldest === undefined) return []
+  // Only the newest secret has no expiry.
+  const previousEnd = oldest.expiresAt
+  if (previousEnd !== null) return [newest, `The previous secret works until ${formatIsoTime(previousEnd)}.`]
+  // Without a grace period, the previous secret ended when the newest secret replaced it.
+  const replacedAt = newSecret?.kind === 'create' ? undefined : newSecret?.changedAt
+  const endedAt = secretEndedAt ?? replacedAt
+  if (endedAt === undefined) return [newest]
+  return [newest, `The previous secret ended at ${formatIsoTime(endedAt)}, and gets 401 invalid_client.`]
 }
 
-/** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */
+/** Formats an entry of the record, such as `2026-11-21T12:00:00Z (rotate by amina: Yearly.)`. */
 function explainEntry(entry: PartnerEntry | undefined): string {
   if (entry === undefined) return 'a time that the record does not have'
   const { changedAt, kind, actor, note } = entry

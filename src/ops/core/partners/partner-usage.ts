@@ -3,10 +3,12 @@ import type { Store } from '../../store/store.ts'
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import { findPartner } from './partner-accounts.ts'
 
-/** The requests of one kind that got the same answer. */
+/** Counts the requests of one kind that got the same answer. */
 export interface Usage {
   request: 'list' | 'token'
+  /** The HTTP status of the answer. */
   status: string
+  /** The error code of the answer, if it was an error. */
   error: string | null
   requests: number
   /** The time of the latest of these requests, as ISO 8601. */
@@ -15,6 +17,7 @@ export interface Usage {
 
 /**
  * Counts the requests of a partner by kind and answer, the latest first. Does not count refused token requests: their sender is unknown.
+ * @param query runs SQL on the counted requests of a deployed environment.
  * @param name the short name or the client ID.
  * @throws UserError when there is no such partner.
  */
@@ -26,6 +29,7 @@ export async function readPartnerUsage(
 ): Promise<Usage[]> {
   // Safe in SQL: the short name of a partner has only letters, digits and hyphens.
   const { shortName } = await findPartner(store, name)
+  // A row of the dataset stands for `_sample_interval` requests, because Cloudflare may store only a sample.
   const rows = await query(
     (dataset) =>
       `SELECT blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest FROM ${dataset} WHERE index1 = '${shortName}' AND timestamp > toDateTime(${sinceSeconds}) GROUP BY route, status, error ORDER BY latest DESC`,
@@ -34,7 +38,7 @@ export async function readPartnerUsage(
     request: String(route).endsWith('/auth') ? 'token' : 'list',
     status: String(status),
     error: String(error) || null,
-    // Numbers are strings, and times have no zone: they are in UTC.
+    // Cloudflare returns numbers as strings, and times in UTC without a zone.
     requests: Number(requests),
     lastAt: `${String(latest).replace(' ', 'T')}Z`,
   }))

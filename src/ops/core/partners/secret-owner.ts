@@ -1,5 +1,5 @@
-// Finds the partners whose secrets and tokens leaked, and whether the service still accepts them. The database stores only a salted hash
-// of each client secret, so a secret is compared with the hashes of all partners. A token names its partner.
+// Finds the partners whose secrets and tokens leaked, and says whether the service still accepts these secrets and tokens. The database
+// stores only a salted hash of each client secret, so a secret is compared with the hashes of all partners. A token names its partner.
 import { readPbkdf2Iterations } from '../../../api/config.ts'
 import { decodeBase64Url } from '../../../crypto/base64.ts'
 import { findMatchingHash } from '../../../crypto/client-secret.ts'
@@ -9,29 +9,30 @@ import type { Store } from '../../store/store.ts'
 import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
 import { findSecrets, type FoundSecret } from '../../shared/secret-forms.ts'
 
-/** What a token says. Its signature is not checked, so somebody may have made it up. */
-export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
+/** The claims of a token whose signature was not checked: somebody may have forged it. Times are Unix seconds. */
+export interface TokenClaims {
   clientId: string
   /** The short name of the partner; undefined when the token has none that is valid. */
   shortName: string | undefined
+  createdAt: number
   expiresAt: number
 }
 
-/** A secret in a text: see `SecretKind`. */
+/** A secret that was found in a text: see `SecretKind`. */
 export type Leak = Omit<FoundSecret, 'kind'> &
   ({ kind: 'token'; claims: TokenClaims } | { kind: 'signing-key' | 'secret' | 'key-name' })
 
-/** A secret or a token with its owner. */
+/** The times of a secret or a token, with its owner. */
 export interface Owned extends LiveSecret {
   partner: Partner
   /** `accepted`, or why the service refuses the secret or the token. */
   state: string
 }
 
-const order: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-name']
+const worstFirst: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-name']
 
 export interface Leaks {
-  /** The worst kind first. */
+  /** In the order of `worstFirst`. */
   leaks: Leak[]
   /** The numbers of the lines with a possible secret that can't be compared with the secrets of the service: see `SecretKind`. */
   lines: Record<'cut-secret' | 'possible-key', number[]>
@@ -41,24 +42,24 @@ export interface Leaks {
 export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
   const lines: Leaks['lines'] = { 'cut-secret': [], 'possible-key': [] }
-  const tokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
+  const newestTokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
   for (const { kind, ...found } of findSecrets(text)) {
     if (kind === 'cut-secret' || kind === 'possible-key') lines[kind].push(found.line)
     else if (kind !== 'token') leaks.push({ kind, ...found })
     else {
-      const claims = readToken(found.text)
-      const earlier = claims && tokens.get(claims.clientId)
-      if (claims && (earlier === undefined || earlier.claims.createdAt < claims.createdAt)) {
-        tokens.set(claims.clientId, { kind, ...found, claims })
-      }
+      const claims = readClaims(found.text)
+      if (claims === undefined) continue
+      const known = newestTokens.get(claims.clientId)
+      const isNewest = known === undefined || known.claims.createdAt < claims.createdAt
+      if (isNewest) newestTokens.set(claims.clientId, { kind, ...found, claims })
     }
   }
-  leaks.push(...tokens.values())
-  return { leaks: leaks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)), lines }
+  leaks.push(...newestTokens.values())
+  return { leaks: leaks.toSorted((a, b) => worstFirst.indexOf(a.kind) - worstFirst.indexOf(b.kind)), lines }
 }
 
-/** @param payload the second part of a token. @returns undefined for a token of another service. */
-function readToken(payload: string): TokenClaims | undefined {
+/** Reads the claims of a token. @param payload the second part of the token. @returns undefined for a token of another service. */
+function readClaims(payload: string): TokenClaims | undefined {
   const bytes = decodeBase64Url(payload)
   const claims = bytes && parseJson(new TextDecoder().decode(bytes))
   const { sub, partner, iat, exp } = isJsonObject(claims) ? claims : {}
@@ -67,11 +68,11 @@ function readToken(payload: string): TokenClaims | undefined {
   return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
 }
 
-/** Whether a time can be printed as a date: somebody may have made up the token. */
+/** Accepts only times that can be printed as a date: a forged token may have any number. */
 const isUnixSeconds = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11
 
-/** What the database has to find the owner of a secret or a token. */
+/** The partners and secrets of the database, among which the owner of a secret or a token is found. */
 export interface Owners {
   partners: readonly Partner[]
   secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
@@ -84,7 +85,10 @@ export async function readOwners({ db, config }: Store): Promise<Owners> {
   return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
 }
 
-/** Computes a hash for each live secret, because each has its own salt. @returns undefined when the secret is not live. */
+/**
+ * Finds the partner of a client secret. Computes a hash for each live secret, because each has its own salt.
+ * @returns undefined when no live secret matches.
+ */
 export async function findSecretOwner(
   clientSecret: string,
   { partners, secrets, iterations }: Owners,
@@ -98,18 +102,21 @@ export async function findSecretOwner(
   return { partner, createdAt, expiresAt, state: describeAccess(partner) }
 }
 
-/** @returns undefined when no partner has the client ID of the token. */
+/** Finds the partner of a token. @returns undefined when no partner has the client ID of the token. */
 export function findTokenOwner(
-  { clientId, createdAt, expiresAt }: TokenClaims,
+  claims: TokenClaims,
   { partners }: Pick<Owners, 'partners'>,
   nowSeconds: number,
 ): Owned | undefined {
-  const partner = partners.find((one) => one.clientId === clientId)
-  if (partner === undefined) return undefined
-  const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
-  const isAccepted = partner.suspendedAt === null && 'accepted, if a current key signed it'
-  const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || isAccepted || describeAccess(partner)
-  return { partner, createdAt, expiresAt, state }
+  const { clientId, createdAt, expiresAt } = claims
+  const partner = partners.find((candidate) => candidate.clientId === clientId)
+  return partner && { partner, createdAt, expiresAt, state: describeTokenState(claims, partner, nowSeconds) }
+}
+
+function describeTokenState({ createdAt, expiresAt }: TokenClaims, partner: Partner, nowSeconds: number): string {
+  if (createdAt < (partner.tokensValidFrom ?? 0)) return 'refused: all tokens of that time were ended'
+  if (expiresAt <= nowSeconds) return 'refused: expired'
+  return partner.suspendedAt === null ? 'accepted, if a current key signed it' : describeAccess(partner)
 }
 
 function describeAccess(partner: Partner): string {
