@@ -1,4 +1,4 @@
-// Renders a plan as a card. Pure: the build of the site and, in the browser, "Try it" use it.
+// Renders a plan as a card. The build of the site and, in the browser, "Try it" use it.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
 import type { Plan } from '../catalog/plan-schema.ts'

@@ -1,4 +1,4 @@
-// A patch changes some fields of a plan. It comes from a row of a spreadsheet or from a command line. Pure.
+// A patch changes some fields of a plan. It comes from a row of a spreadsheet or from a command line.
 import { isJsonObject } from '../../../json.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'

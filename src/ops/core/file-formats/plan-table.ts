@@ -1,4 +1,4 @@
-// Finds the plans in a spreadsheet: the sheet, the row with the names of the columns, and one row for each plan. Pure.
+// Finds the plans in a spreadsheet: the sheet, the row with the names of the columns, and one row for each plan.
 import { prefixWithNpm } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { CatalogFile } from './catalog-file.ts'
