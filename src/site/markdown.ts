@@ -13,10 +13,10 @@ function createMarked(): Marked {
   const ids = new Set<string>()
 
   /**
-   * Returns the ID of a heading or of a row, and the content without the notation `{#id}`. Without this notation, the ID is made from
-   * the text.
+   * Returns a unique ID for a heading or a row: the ID in its notation `{#id}`, otherwise one made from its text. `content` is `markup`
+   * without the notation.
    * @param text the heading, or the first cell of the row, in Markdown
-   * @param markup the same as HTML
+   * @param markup this text in HTML
    */
   function takeId(text: string, markup: string): { id: string; content: string } {
     const [notation] = text.matchAll(idNotation)

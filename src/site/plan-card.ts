@@ -115,7 +115,7 @@ function renderReturns(plan: Plan, scale: Scale, label: LabelFields): Markup {
   const returns = listReturns(plan)
   if (returns.every(({ value }) => value === null)) return html``
   const currency = html`${plan.currency}${label('currency')}`
-  const day = html`${formatDate(plan.performanceDate)}${label('performanceDate')}`
+  const day = html`${dateFormat.format(new Date(plan.performanceDate))}${label('performanceDate')}`
   return html`<div class="returns">
     <p>Annualized return in ${currency} as of ${day}</p>
     <dl>
@@ -123,7 +123,7 @@ function renderReturns(plan: Plan, scale: Scale, label: LabelFields): Markup {
         ({ years, value }) =>
           html`<div>
             <dt>${years} ${years === 1 ? 'year' : 'years'}</dt>
-            <dd>${value === null ? notAvailable : formatPercent(value)} ${renderBar(value, scale)}</dd>
+            <dd>${value === null ? notAvailable : `${percentFormat.format(value)}%`} ${renderBar(value, scale)}</dd>
           </div>`,
       )}
     </dl>
@@ -151,30 +151,22 @@ function renderBar(value: number | null, { top, bottom }: Scale): Markup {
   </svg>`
 }
 
-const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 15 })
-const percent = new Intl.NumberFormat('en', {
+const numberFormat = new Intl.NumberFormat('en', { maximumFractionDigits: 15 })
+const percentFormat = new Intl.NumberFormat('en', {
   minimumFractionDigits: 1,
   maximumFractionDigits: 2,
   signDisplay: 'negative',
 })
-const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+const dateFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
 function formatAmounts(amounts: Plan['minInvestableAmounts']): string {
   const texts = Object.entries(amounts).map(([currency, amount]) =>
-    amount === 0 ? `any amount in ${currency}` : `${currency}\u00a0${decimal.format(amount)}`,
+    amount === 0 ? `any amount in ${currency}` : `${currency}\u00a0${numberFormat.format(amount)}`,
   )
   return texts.join(' or ').replace(/^any/, 'Any')
 }
 
 function formatDays(days: number): string {
   if (days === 0) return 'None'
-  return days === 1 ? '1 day' : `${decimal.format(days)} days`
-}
-
-function formatPercent(value: number): string {
-  return `${percent.format(value)}%`
-}
-
-function formatDate(isoDate: string): string {
-  return date.format(new Date(isoDate))
+  return days === 1 ? '1 day' : `${numberFormat.format(days)} days`
 }

@@ -28,7 +28,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
     processTerm: (term) => {
       const terms = listTerms(term)
-      for (const each of terms) indexedTerms.add(each)
+      for (const stemmed of terms) indexedTerms.add(stemmed)
       return terms
     },
   })
@@ -44,7 +44,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
       prefix: true,
       // Allows one typing error in about five letters, but none in a short word or in a word that a page has.
       fuzzy: (term) => (term.length > 3 && !indexedTerms.has(term) ? 0.2 : false),
-      // The index splits names at capitals, and a query does not: "lockIn" would also match every "in".
+      // A query is not split at capitals, unlike the index: otherwise "lockIn" would also match every "in".
       processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),
     })
     // Ranks an entry that has all words of the query above an entry that repeats one word: the more words match, the higher the rank.

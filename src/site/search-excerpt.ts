@@ -5,8 +5,9 @@ export function cutExcerpt(text: string, terms: readonly string[], length: numbe
   if (text.length <= length) return text
   const lower = text.toLowerCase()
   const positions = terms.map((term) => lower.indexOf(term)).filter((position) => position >= 0)
-  const first = positions.length > 0 ? Math.min(...positions) : 0
-  const from = first < length / 2 ? 0 : text.indexOf(' ', first - length / 3) + 1
-  const to = from + length >= text.length ? text.length : text.lastIndexOf(' ', from + length)
-  return `${from > 0 ? '… ' : ''}${text.slice(from, to)}${to < text.length ? ' …' : ''}`
+  const firstTermAt = positions.length > 0 ? Math.min(...positions) : 0
+  // About a third of the excerpt stands before the term.
+  const start = firstTermAt < length / 2 ? 0 : text.indexOf(' ', firstTermAt - length / 3) + 1
+  const end = start + length >= text.length ? text.length : text.lastIndexOf(' ', start + length)
+  return `${start > 0 ? '… ' : ''}${text.slice(start, end)}${end < text.length ? ' …' : ''}`
 }

@@ -22,28 +22,31 @@ export async function buildSearchIndex(sections: readonly Section[]): Promise<Se
   return entries
 }
 
+/** Lists an entry for each heading of a page. After it come the entries of the rows below the heading. */
 async function listEntries(page: Page): Promise<SearchEntry[]> {
   const body = String(await page.body).replaceAll(/<(svg|form|figure)\b[^]*?<\/\1>/g, '')
+  // Headings in blocks of HTML have no ID, so no link can point to them. The title of a page needs none.
   const headings = [...body.matchAll(heading)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
+  const entries: SearchEntry[] = []
   let headingOfLevel2 = ''
-  return headings.flatMap((match, index) => {
+  for (const [index, match] of headings.entries()) {
     const [whole, tag, id = '', content = ''] = match
-    const part = body.slice(match.index + whole.length, headings[index + 1]?.index ?? body.length)
-    const text = stripTags(part.replaceAll(row, ' ').replaceAll(code, ''))
     const title = stripTags(content)
     if (tag === 'h2') headingOfLevel2 = title
-    const entry: SearchEntry = {
+    const below = body.slice(match.index + whole.length, headings[index + 1]?.index ?? body.length)
+    const text = stripTags(below.replaceAll(row, ' ').replaceAll(code, ''))
+    entries.push({
       url: id === '' ? page.path : `${page.path}#${id}`,
       page: tag === 'h3' ? `${page.title}: ${headingOfLevel2}` : page.title,
       title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
+    })
+    for (const [, rowId = '', firstCell = '', otherCells = ''] of below.matchAll(row)) {
+      // If the first cell is a link, the part that it leads to has an entry.
+      if (!firstCell.includes('<a ')) entries.push(createRowEntry(page, rowId, firstCell, otherCells))
     }
-    // A row whose first cell is a link is left out: the part that it leads to has an entry.
-    const rows = [...part.matchAll(row)].filter(([, , first = '']) => !first.includes('<a '))
-    return [entry].concat(
-      rows.map(([, rowId = '', first = '', cells = '']) => createRowEntry(page, rowId, first, cells)),
-    )
-  })
+  }
+  return entries
 }
 
 function createRowEntry(page: Page, id: string, firstCell: string, otherCells: string): SearchEntry {

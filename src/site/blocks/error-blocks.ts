@@ -1,13 +1,13 @@
 // The parts of the errors page that come from the table of error codes: an example of a body, and the advice for each code.
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
+import { exampleRequestId } from '../../openapi/openapi-operations.ts'
 import { formatCode } from '../markdown.ts'
 import { advice, isErrorCode } from './error-advice.ts'
 
 const codes = Object.keys(refusals).filter(isErrorCode)
 
 export function formatErrorBlocks(): Record<string, string> {
-  const requestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
-  const example = { message: refusals.forbidden.message, error: 'forbidden', requestId }
+  const example = { message: refusals.forbidden.message, error: 'forbidden', requestId: exampleRequestId }
   return {
     example: JSON.stringify(example, null, 2),
     advice: codes.map(formatAdvice).join('\n\n'),

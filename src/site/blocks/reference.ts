@@ -28,7 +28,7 @@ export function formatReferenceBlocks(): Record<string, string> {
 /** @param endpoint the method and the path of the operation, such as `POST /api/v3/partners/auth` */
 function formatOperation({ components }: OpenapiDocument, endpoint: string, operation: Operation): string {
   const { operationId, summary, description, security = [], parameters = [], requestBody, responses } = operation
-  // openapi-operations.ts lists OAuth 2 first, for tools. People read the plain access token first.
+  // openapi.json has OAuth 2 first, for tools. The page shows it last, because its description begins with "Or".
   const schemes = security
     .flatMap((alternative) => Object.keys(alternative))
     .toReversed()
@@ -61,7 +61,7 @@ function formatParameters(operationId: string, parameters: Parameter[]): string 
   )
 }
 
-/** By operation, a request in curl. */
+/** The curl command of each operation, by its ID. */
 const curlCommands: Record<string, string> = {
   issueAccessToken: `# curl asks for the client secret.\ncurl -X POST -u "$CLIENT_ID" ${exampleOrigin}/api/v3/partners/auth`,
   listPlans: `curl -H "Authorization: Bearer $TOKEN" \\\n  "${exampleOrigin}/api/v3/partners/acme/plans?fundType=COMMODITY"`,

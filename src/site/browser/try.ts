@@ -16,6 +16,7 @@ const cards = findElement('#cards', HTMLElement)
 interface Exchange {
   url: string
   response: Response
+  /** The body of the response. */
   text: string
 }
 
