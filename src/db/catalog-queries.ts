@@ -3,9 +3,9 @@ import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type 
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
-import { listOf, StorageError } from './database.ts'
+import { writeList, StorageError } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
-import { readAll, tellRows } from './pages.ts'
+import { readAll, makeRowReporter } from './pages.ts'
 import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { catalog, planVersions, publications } from './schema.ts'
 
@@ -22,14 +22,14 @@ const maxRepetitions = 3
 
 /** Selects the whole catalog in ascending order of ID. */
 export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
-  return readUnchanged(db, () => selectPlans(db, isNotSuperseded))
+  return readAtOneRevision(db, () => selectPlans(db, isNotSuperseded))
 }
 
 /**
  * Reads plans at one revision. If somebody publishes between two pages, it reads all pages again.
  * @param read reads the plans, in pages.
  */
-export async function readUnchanged(
+export async function readAtOneRevision(
   db: OperatorDatabase,
   read: () => Promise<CatalogPlan[]>,
 ): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
@@ -64,7 +64,7 @@ export async function selectCatalogPlan(
 
 /** Selects the plans of the catalog with these IDs, in ascending order. */
 export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogPlan[]> {
-  return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, listOf(planIds))))
+  return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, writeList(planIds))))
 }
 
 /** The size of a list of plans. `bytes` counts its documents, with a comma for each. */
@@ -80,8 +80,8 @@ export interface CatalogSize {
 }
 
 /** Selects the size that the published catalog would have without some plans. */
-export async function selectSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
-  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(planIds))))
+export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
+  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(planIds))))
   const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
     with others as materialized (
       select length(cast(document as blob)) + 1 as bytes, viewable_in from (${others}) where document is not null
@@ -105,7 +105,7 @@ export async function selectNamesakes(
   exceptIds: readonly number[],
 ): Promise<CatalogPlan[]> {
   if (names.length === 0) return []
-  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(exceptIds))))
+  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(exceptIds))))
   const rows = await db.values<StoredPlan>(sql`
     with names as materialized (select lower(trim(value)) as name from json_each(${JSON.stringify(names)}))
     select document, viewable_in from (${others})
@@ -203,7 +203,7 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): 
         .limit(limit)
     },
     (row) => row.planId,
-    { tell: tellRows(db, 'plans') },
+    { tell: makeRowReporter(db, 'plans') },
   )
   return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
 }

@@ -4,7 +4,7 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
 import { readRows, writeQuery } from './database.ts'
 import { newestRevision } from './plan-queries.ts'
-import { selectNewest } from './record-numbers.ts'
+import { selectNewestNumber } from './record-numbers.ts'
 import { changeRecord, type StoredSecret } from './schema.ts'
 
 /** The data of a partner that the Worker needs, to authenticate its client and to accept its tokens. */
@@ -37,7 +37,7 @@ const newest = alias(changeRecord, 'newest')
 const checkQuery = writeQuery(sql`
   select checked.revision, checked.change_id, unixepoch(), ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
     ${newest.tokensValidFrom}, ${newest.secrets}, ${newest.id}
-  from (select ${newestRevision} as revision, ${selectNewest(changeRecord.id)} as change_id) as checked
+  from (select ${newestRevision} as revision, ${selectNewestNumber(changeRecord.id)} as change_id) as checked
   left join ${changeRecord} as ${newest} on ${newest.id} = (
     select max(${changeRecord.id}) from ${changeRecord} where ${changeRecord.clientId} = ${sql.placeholder('clientId')}
   )`)

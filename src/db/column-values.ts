@@ -12,13 +12,13 @@ export type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | ColumnO
 export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>
 
 /** Writes `"state" = ?, …` for `update … set`, where SQL takes no table before a column. */
-export function assign<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
+export function writeAssignments<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
   const assignments = listValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
   return sql.join(assignments, sql`, `)
 }
 
 /** Writes `("state", …) select ?, …` for `insert into …`. A source or a condition may follow. */
-export function selectValues<Table extends SQLiteTable>(
+export function writeInsertValues<Table extends SQLiteTable>(
   table: Table,
   values: ColumnValues<Table['$inferInsert']>,
 ): SQL {

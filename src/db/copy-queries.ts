@@ -1,7 +1,7 @@
 // Reads the whole database for a copy in a file, including tables that the schema lacks.
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
-import { readPages, tellRows } from './pages.ts'
+import { readPages, makeRowReporter } from './pages.ts'
 import { isCounted } from './plan-queries.ts'
 import { changeRecord, planVersions, publications } from './schema.ts'
 
@@ -20,7 +20,7 @@ const isLasting = new Map<string, SQL>([
 ])
 
 /** Writes the query for the rows of a table that a copy has. */
-export const selectLastingRows = (table: string, columns = '*') =>
+export const writeLastingRowsQuery = (table: string, columns = '*') =>
   `select ${columns} from "${table}" where ${writeQuery(isLasting.get(table) ?? sql`true`).sql}`
 
 /** Selects the statements that create the database: first the tables, then the indexes. */
@@ -35,9 +35,9 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
   const pages = readPages(
     (last: number | undefined, limit) =>
       db.values<CopiedValue[]>(sql`
-        ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${last ?? 0} order by rowid limit ${limit}`),
+        ${sql.raw(writeLastingRowsQuery(table, 'rowid, *'))} and rowid > ${last ?? 0} order by rowid limit ${limit}`),
     ([rowid]) => Number(rowid),
-    { tell: tellRows(db, `rows of ${table}`) },
+    { tell: makeRowReporter(db, `rows of ${table}`) },
   )
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }

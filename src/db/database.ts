@@ -11,7 +11,7 @@ export interface Database {
   /** Runs a statement that returns no rows. @throws StorageError when D1 fails */
   run: (query: SQL) => Promise<unknown>
   /** Receives progress messages. */
-  readonly hear?: ((text: string) => void) | undefined
+  readonly reportProgress?: ((text: string) => void) | undefined
 }
 
 type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
@@ -47,12 +47,12 @@ export async function readRows<Row extends unknown[]>(
 }
 
 /** Writes a value that may be null, which the HTTP API does not take as a parameter. */
-export function orNull(value: string | number | null): SQL {
+export function writeNullable(value: string | number | null): SQL {
   return value === null ? sql`null` : sql`${value}`
 }
 
 /** Writes a list of values for `in`, as one parameter: D1 allows only 100. */
-export function listOf(values: readonly (string | number)[]): SQL {
+export function writeList(values: readonly (string | number)[]): SQL {
   return sql`(select value from json_each(${JSON.stringify(values)}))`
 }
 

@@ -5,7 +5,7 @@ import type { OperatorDatabase } from './operator-database.ts'
 import { isNotSuperseded, isViewableIn } from './plan-queries.ts'
 
 /** Selects the file names of the migrations that wrangler has applied. Fails in an empty database, which has no such table. */
-export async function selectMigrations(db: OperatorDatabase): Promise<string[]> {
+export async function selectAppliedMigrations(db: OperatorDatabase): Promise<string[]> {
   const rows = await db.values<[string]>(sql`select name from d1_migrations order by name`)
   return rows.map(([name]) => name)
 }

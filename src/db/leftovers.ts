@@ -1,7 +1,7 @@
 // Deletes personal and secret values that are no longer needed. The command line and the Worker's schedule call it.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { assign } from './column-values.ts'
+import { writeAssignments } from './column-values.ts'
 import type { Database } from './database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
 
@@ -10,7 +10,7 @@ const newest = alias(changeRecord, 'newest')
 /** Deletes the hashes of secrets in all rows of a partner but the newest, and the contacts of ended partners. May run twice. */
 export async function deleteLeftovers(db: Database): Promise<void> {
   await db.run(sql`
-    update ${changeRecord} set ${assign(changeRecord, { secrets: null })}
+    update ${changeRecord} set ${writeAssignments(changeRecord, { secrets: null })}
     where ${changeRecord.secrets} is not null and ${changeRecord.id} < (
       select max(${newest.id}) from ${changeRecord} as ${newest} where ${newest.shortName} = ${changeRecord.shortName}
     )`)

@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 
 /** drizzle's query builder, which can take the place of a `Database`. The HTTP API takes no null and no boolean as a parameter. */
-export type OperatorDatabase = SqliteRemoteDatabase & { hear?: Database['hear'] }
+export type OperatorDatabase = SqliteRemoteDatabase & { reportProgress?: Database['reportProgress'] }
 
 /** Makes the database of the command line. @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
 export function createOperatorDatabase(

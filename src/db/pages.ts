@@ -5,15 +5,15 @@ import type { Database } from './database.ts'
 const pageRows = 150
 
 /** @param what the rows are, such as `plans`. @returns a function that reports how many rows were read */
-export function tellRows({ hear }: Pick<Database, 'hear'>, what: string) {
-  return (rows: number) => hear?.(`Reading ${what}: ${rows.toLocaleString('en')}`)
+export function makeRowReporter({ reportProgress }: Pick<Database, 'reportProgress'>, what: string) {
+  return (rows: number) => reportProgress?.(`Reading ${what}: ${rows.toLocaleString('en')}`)
 }
 
 interface PageOptions {
   /** The rows of a page. Default: `pageRows`. */
   limit?: number
   /** Receives the number of rows that were read so far. */
-  tell?: ReturnType<typeof tellRows>
+  tell?: ReturnType<typeof makeRowReporter>
 }
 
 /**

@@ -2,10 +2,10 @@
 // next row of `change_record` (migrations/*.sql).
 import { and, eq, getTableColumns, isNull, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias, type SQLiteInsertValue } from 'drizzle-orm/sqlite-core'
-import { orNull } from './database.ts'
+import { writeNullable } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
-import { nextNumber } from './record-numbers.ts'
+import { computeNextNumber } from './record-numbers.ts'
 
 /** Who makes a change, by which command, and why. A request that is repeated has the same `requestId`, and changes nothing again. */
 export interface ChangeRequest {
@@ -115,11 +115,11 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
 /** @returns the columns that say who made a change, when and how */
 function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
   return {
-    id: nextNumber(id),
+    id: computeNextNumber(id),
     changedAt: now,
     actor,
     command,
-    note: orNull(note),
+    note: writeNullable(note),
     kind,
     requestId,
   } satisfies ChangeValues

@@ -4,13 +4,13 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
 import { readRows, writeQuery } from './database.ts'
-import { selectNewest } from './record-numbers.ts'
+import { selectNewestNumber } from './record-numbers.ts'
 import { planVersions, publications } from './schema.ts'
 
 /** A version is a plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]
 
-export const newestRevision = selectNewest(publications.revision)
+export const newestRevision = selectNewestNumber(publications.revision)
 
 type Versions = Record<'publicationId' | 'baseRevision', SQLWrapper>
 type Publications = Record<'id' | 'baseRevision', SQLWrapper>
@@ -44,16 +44,16 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
 export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 
 /** The versions of the publication that a query is about. */
-export const own = alias(planVersions, 'own')
+export const ownVersion = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/** Selects the row ID of the version that the plan of `own` had at a revision. */
+/** Selects the row ID of the version that the plan of `ownVersion` had at a revision. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
     join ${publications} as ${made} on ${isCounted(version, made)}
-    where ${version.planId} = ${own.planId} and ${made.revision} <= ${revision} order by ${made.revision} desc limit 1
+    where ${version.planId} = ${ownVersion.planId} and ${made.revision} <= ${revision} order by ${made.revision} desc limit 1
   )`
 }
 

@@ -1,10 +1,10 @@
 // Reads the publications of the catalog, for the command line.
 import { and, between, desc, eq, gt, inArray, lt, ne, or, type SQL } from 'drizzle-orm'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { listOf } from './database.ts'
+import { writeList } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
-import { own } from './plan-queries.ts'
+import { ownVersion } from './plan-queries.ts'
 import { readCompared } from './rebase.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
@@ -60,7 +60,7 @@ function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) 
   return db
     .select({ publicationId })
     .from(planVersions)
-    .where(inArray(planId, listOf(planIds)))
+    .where(inArray(planId, writeList(planIds)))
 }
 
 /** Selects publications, the latest first. Never selects staged ones. */
@@ -94,7 +94,10 @@ export async function selectChangesOf(
   planIds?: readonly number[],
 ): Promise<Map<number, PlanChange[]>> {
   if (ids.length === 0) return new Map()
-  const isWanted = and(inArray(publications.id, listOf(ids)), planIds && inArray(own.planId, listOf(planIds)))
+  const isWanted = and(
+    inArray(publications.id, writeList(ids)),
+    planIds && inArray(ownVersion.planId, writeList(planIds)),
+  )
   const changesById = new Map(ids.map((id): [number, PlanChange[]] => [id, []]))
   for await (const page of readCompared(db, isWanted)) {
     for (const { publicationId, planId, base, own: after } of page) {

@@ -2,7 +2,7 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { isComplete } from './plan-queries.ts'
-import { assignApproval, assignDecision, isNewest, updatePublication, type Decision } from './publish.ts'
+import { assignApproval, assignDecision, isNewestRevision, updatePublication, type Decision } from './publish.ts'
 import { openStates, publications } from './schema.ts'
 
 const { state, actor, dueAt } = publications
@@ -18,7 +18,7 @@ export async function releasePublication(
   next: 'waiting' | 'scheduled',
   comparedRevision: number,
 ): Promise<boolean> {
-  const isReady = and(eq(state, 'staging'), isComplete(), isNewest(comparedRevision))
+  const isReady = and(eq(state, 'staging'), isComplete(), isNewestRevision(comparedRevision))
   return (await updatePublication(db, publicationId, { state: next }, isReady)) !== undefined
 }
 

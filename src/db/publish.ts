@@ -1,11 +1,11 @@
 // Publishes a publication by one UPDATE, which has an effect only once. The command line and the Worker's schedule call it.
 import { and, eq, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { assign, type Assignments } from './column-values.ts'
-import { orNull, type Database } from './database.ts'
+import { writeAssignments, type Assignments } from './column-values.ts'
+import { writeNullable, type Database } from './database.ts'
 import { isComplete, isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { comparePublication, rebase, type Compared, type Comparison } from './rebase.ts'
-import { nextNumber } from './record-numbers.ts'
+import { compareAndMerge, comparePublication, type Compared, type Comparison } from './rebase.ts'
+import { computeNextNumber } from './record-numbers.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
 /** Somebody's decision about a publication: to publish, approve, cancel or end it. */
@@ -40,16 +40,16 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
 }
 
 /** Writes the condition that nothing was published after a revision. */
-export const isNewest = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
+export const isNewestRevision = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
 /** The columns that say who approved a publication. */
 export function assignApproval({ actor, note }: Decision): Assignments<typeof publications> {
-  return { approvedBy: actor, approvedAt: now, approvedNote: orNull(note) }
+  return { approvedBy: actor, approvedAt: now, approvedNote: writeNullable(note) }
 }
 
 /** The columns that say who published or ended a publication. */
 export function assignDecision({ actor, note }: Decision): Assignments<typeof publications> {
-  return { decidedBy: actor, decidedAt: now, decidedNote: orNull(note) }
+  return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
 }
 
 /**
@@ -66,12 +66,12 @@ export async function publish(
   const changes = {
     state: 'published' as const,
     baseRevision,
-    revision: nextNumber(publications.revision),
+    revision: computeNextNumber(publications.revision),
     ...(mode === 'approve' && assignApproval(decision)),
     ...assignDecision(decision),
   }
   const isWhole = isComplete(sql`${baseRevision}`)
-  const condition = and(isReady(mode, actor), isNewest(comparedRevision), isWhole)
+  const condition = and(isReady(mode, actor), isNewestRevision(comparedRevision), isWhole)
   const row = await updatePublication(db, publicationId, changes, condition)
   return row?.[0] ?? undefined
 }
@@ -84,7 +84,7 @@ export async function updatePublication(
   condition: SQL | undefined,
 ): Promise<[revision: number | null] | undefined> {
   const [row] = await db.values<[number | null]>(sql`
-    update ${publications} set ${assign(publications, changes)} where ${and(eq(publications.id, publicationId), condition)}
+    update ${publications} set ${writeAssignments(publications, changes)} where ${and(eq(publications.id, publicationId), condition)}
     returning ${publications.revision}`)
   return row
 }
@@ -111,7 +111,7 @@ export async function publishPending<Result>(
   publishOnce: (compared: Compared) => Promise<Result | undefined>,
 ): Promise<{ kind: 'published'; result: Result } | Refusal> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const compared = await rebase(db, publicationId, isReady(mode, actor))
+    const compared = await compareAndMerge(db, publicationId, isReady(mode, actor))
     if (compared.kind !== 'fits') return compared
     const result = await publishOnce(compared)
     if (result !== undefined) return { kind: 'published', result }
@@ -130,13 +130,13 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
  * Marks versions that will never be the newest of their plan: older ones, and those of publications that ended, or that were published with
  * another base. The mark only saves reading: the statement may run late, or twice.
  */
-export async function markSupersededVersions(db: Database): Promise<void> {
+export async function flagSupersededVersions(db: Database): Promise<void> {
   const made = alias(publications, 'made')
   const isOlder = sql`${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})`
   const isOtherBase = and(eq(made.state, 'published'), ne(made.baseRevision, planVersions.baseRevision))
   await db.run(sql`
     with newest as materialized (select plan_id, revision from (${selectNewestVersions(isNotSuperseded)}))
-    update ${planVersions} set ${assign(planVersions, { superseded: true })}
+    update ${planVersions} set ${writeAssignments(planVersions, { superseded: true })}
     where ${isNotSuperseded} and (
       select ${or(inArray(made.state, ['conflicted', 'cancelled']), isOlder, isOtherBase)}
       from ${publications} as ${made} where ${made.id} = ${planVersions.publicationId}
@@ -144,7 +144,7 @@ export async function markSupersededVersions(db: Database): Promise<void> {
 }
 
 /** Selects the IDs of the scheduled publications whose time has come, in the order of their times. */
-export async function selectDue(db: Database): Promise<number[]> {
+export async function selectDuePublications(db: Database): Promise<number[]> {
   const { id, state, dueAt } = publications
   const rows = await db.values<[id: number]>(sql`
     select ${id} from ${publications} where ${and(eq(state, 'scheduled'), lte(dueAt, now))} order by ${dueAt}, ${id}`)

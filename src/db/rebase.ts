@@ -5,14 +5,14 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { createMisfitFinder, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { listOf, type Database } from './database.ts'
-import { readPages, tellRows } from './pages.ts'
+import { writeList, type Database } from './database.ts'
+import { readPages, makeRowReporter } from './pages.ts'
 import {
   isComplete,
   isCounted,
   isNotSuperseded,
   newestRevision,
-  own,
+  ownVersion,
   selectNewestVersions,
   selectVersionAt,
 } from './plan-queries.ts'
@@ -69,7 +69,7 @@ export async function comparePublication(
     isMerged ||= merged.length > 0
     if (merged.length > 0 && finder.findMisfit() === undefined) await stageMerged(merged, newest)
   }
-  finder.addOthers(await selectSharing(db, finder.listNewClaims(), planIds))
+  finder.addOthers(await selectPlansSharingClaims(db, finder.listNewClaims(), planIds))
   const misfit = finder.findMisfit()
   return misfit === undefined ? { ...same, isMerged } : { kind: 'conflict', misfit }
 }
@@ -78,7 +78,11 @@ export async function comparePublication(
  * Compares a pending publication, and writes merged plans beside its own plans. They have no effect until `publish` makes them count.
  * Their key has the revision with which they were merged. So several programs may merge at once, and a program may stop halfway.
  */
-export async function rebase(db: Database, publicationId: number, isReady: SQL | undefined): Promise<Comparison> {
+export async function compareAndMerge(
+  db: Database,
+  publicationId: number,
+  isReady: SQL | undefined,
+): Promise<Comparison> {
   const comparison = await comparePublication(db, publicationId, isReady, (plans, revision) =>
     stagePlans(db, publicationId, revision, plans),
   )
@@ -94,11 +98,11 @@ const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
   select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
 ))`
 
-const base = alias(planVersions, 'base')
-const current = alias(planVersions, 'current')
+const baseVersion = alias(planVersions, 'base')
+const currentVersion = alias(planVersions, 'current')
 
 /** The condition that others changed a plan after the base. */
-const isOvertaken = sql`${current}.rowid is not ${base}.rowid`
+const isOvertaken = sql`${currentVersion}.rowid is not ${baseVersion}.rowid`
 
 /** A plan of a publication. `isOvertaken`: others changed the plan after the publication's base. */
 export interface ComparedVersion extends ComparedPlan<CatalogPlan> {
@@ -119,7 +123,7 @@ type ComparedRow = [
 
 /**
  * Reads plans of publications, each with the plan from which it was computed, in ascending order of publication and plan.
- * @param isWanted the condition for the plans to read, on `publications` and `own`.
+ * @param isWanted the condition for the plans to read, on `publications` and `ownVersion`.
  * @param revision the revision of `current`. Without a revision, `current` and `isOvertaken` in the result say nothing.
  */
 export async function* readCompared(
@@ -131,16 +135,16 @@ export async function* readCompared(
   const pages = readPages(
     ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db.values<ComparedRow>(sql`
-        select ${publications.id}, ${own.planId}, ${isOvertaken}, ${own.document}, ${own.viewableIn},
-          ${base.document}, ${base.viewableIn},
-          iif(${isOvertaken}, ${current.document}, null), iif(${isOvertaken}, ${current.viewableIn}, null)
-        from ${publications} cross join ${planVersions} as ${own} on ${isCounted(own, publications)}
-        left join ${planVersions} as ${base} on ${base}.rowid = ${selectVersionAt(publications.baseRevision)}
-        left join ${planVersions} as ${current} on ${current}.rowid = ${now}
-        where ${isWanted} and (${publications.id}, ${own.planId}) > (${lastId}, ${lastPlanId})
-        order by ${publications.id}, ${own.planId} limit ${limit}`),
+        select ${publications.id}, ${ownVersion.planId}, ${isOvertaken}, ${ownVersion.document}, ${ownVersion.viewableIn},
+          ${baseVersion.document}, ${baseVersion.viewableIn},
+          iif(${isOvertaken}, ${currentVersion.document}, null), iif(${isOvertaken}, ${currentVersion.viewableIn}, null)
+        from ${publications} cross join ${planVersions} as ${ownVersion} on ${isCounted(ownVersion, publications)}
+        left join ${planVersions} as ${baseVersion} on ${baseVersion}.rowid = ${selectVersionAt(publications.baseRevision)}
+        left join ${planVersions} as ${currentVersion} on ${currentVersion}.rowid = ${now}
+        where ${isWanted} and (${publications.id}, ${ownVersion.planId}) > (${lastId}, ${lastPlanId})
+        order by ${publications.id}, ${ownVersion.planId} limit ${limit}`),
     ([id, planId]): [number, number] => [id, planId],
-    { tell: tellRows(db, 'changes') },
+    { tell: makeRowReporter(db, 'changes') },
   )
   for await (const page of pages) yield page.map(readComparedRow)
 }
@@ -171,17 +175,17 @@ export function isInScope(
   scope: 'all' | 'contested',
   planIds: readonly number[],
 ): SQL | undefined {
-  const isOwn = inArray(publications.id, listOf(publicationIds))
+  const isOwn = inArray(publications.id, writeList(publicationIds))
   if (scope === 'all') return isOwn
-  const isNamed = inArray(own.planId, listOf(planIds))
+  const isNamed = inArray(ownVersion.planId, writeList(planIds))
   const isOfOther = sql`exists (
     select 1 from ${planVersions} as ${otherOwn}
     join ${publications} as ${otherPublication} on ${isCounted(otherOwn, otherPublication)}
-    where ${otherOwn.planId} = ${own.planId} and ${otherPublication.id} <> ${publications.id}
-      and ${inArray(otherPublication.id, listOf(publicationIds))}
+    where ${otherOwn.planId} = ${ownVersion.planId} and ${otherPublication.id} <> ${publications.id}
+      and ${inArray(otherPublication.id, writeList(publicationIds))}
   )`
   const hasNewClaim = sql`(
-    ${own.document} is not ${base.document} and ${selectClaims(own.document)} is not ${selectClaims(base.document)}
+    ${ownVersion.document} is not ${baseVersion.document} and ${selectClaims(ownVersion.document)} is not ${selectClaims(baseVersion.document)}
   )`
   return and(isOwn, or(isNamed, isOvertaken, isOfOther, hasNewClaim))
 }
@@ -194,7 +198,7 @@ export async function selectRestored(
   const rows = await db.values<[revision: number, id: number | null]>(sql`
     select ${newestRevision}, null
     union all select 0, ${publications.id} from ${publications}
-    where ${inArray(publications.id, listOf(publicationIds))} and not ${isBaseKnown}`)
+    where ${inArray(publications.id, writeList(publicationIds))} and not ${isBaseKnown}`)
   return { revision: rows[0]?.[0] ?? 0, restored: rows.flatMap(([, id]) => id ?? []) }
 }
 
@@ -202,13 +206,13 @@ export async function selectRestored(
  * Selects one plan of the catalog for each claim: all plans that share a claim agree about its values.
  * @param exceptIds the IDs of plans to leave out.
  */
-export async function selectSharing(
+export async function selectPlansSharingClaims(
   db: Database,
   claims: readonly Pick<Claim, 'field' | 'id'>[],
   exceptIds: readonly number[],
 ): Promise<CatalogPlan[]> {
   if (claims.length === 0) return []
-  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, listOf(exceptIds))))
+  const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(exceptIds))))
   const shared = JSON.stringify(claims.map(({ field, id }) => [field, id]))
   const isAny = claims.some(({ field }) => field === 'members')
   const rows = await db.values<[planId: number, ...StoredPlan]>(sql`

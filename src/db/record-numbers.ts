@@ -3,7 +3,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 /** Selects the newest number of a column, 0 if there is none. */
-export function selectNewest(column: SQLiteColumn): SQL {
+export function selectNewestNumber(column: SQLiteColumn): SQL {
   return sql`(select coalesce(max(${column}), 0) from ${column.table})`
 }
 
@@ -11,6 +11,6 @@ export function selectNewest(column: SQLiteColumn): SQL {
  * Computes the number of a new row. It is higher than the newest number, even if the clock was set back. And it is at least the time in
  * milliseconds, so that a restored database does not use a number a second time.
  */
-export function nextNumber(column: SQLiteColumn): SQL {
-  return sql`max(${selectNewest(column)} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
+export function computeNextNumber(column: SQLiteColumn): SQL {
+  return sql`max(${selectNewestNumber(column)} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
 }

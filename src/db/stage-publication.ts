@@ -4,7 +4,7 @@ import { and, eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { selectValues, type ColumnValues } from './column-values.ts'
+import { writeInsertValues, type ColumnValues } from './column-values.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
 import { isComplete, isCounted, newestRevision, type Version } from './plan-queries.ts'
@@ -22,7 +22,7 @@ export interface PlanAfter {
 }
 
 /**
- * Stages a publication. If the call is interrupted, `deleteAbandoned` deletes its rows later.
+ * Stages a publication. If the call is interrupted, `deleteAbandonedPublications` deletes its rows later.
  * @returns the publication's ID.
  */
 export async function stagePublication(
@@ -31,7 +31,7 @@ export async function stagePublication(
   plans: readonly PlanAfter[],
 ): Promise<number> {
   const staged = { state: 'staging' as const, createdAt: sql`unixepoch()`, planCount: plans.length }
-  const values = selectValues(publications, { ...publication, ...staged })
+  const values = writeInsertValues(publications, { ...publication, ...staged })
   const [row] = await db.values<[number]>(sql`
     insert into ${publications} ${values}
     returning ${publications.id}`)
@@ -59,7 +59,7 @@ export async function stagePlans(
   const chunks = joinIntoArrays(rows.map((row) => JSON.stringify(row)))
   const count = plans.length.toLocaleString('en')
   for (const [index, json] of chunks.entries()) {
-    db.hear?.(`Writing ${count} plans: part ${index + 1} of ${chunks.length}`)
+    db.reportProgress?.(`Writing ${count} plans: part ${index + 1} of ${chunks.length}`)
     const version = {
       planId: sql`value ->> 0`,
       document: sql`value ->> 1`,
@@ -85,7 +85,7 @@ function insertVersions(
   const staged = alias(publications, 'staged')
   const isOpen = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
   return sql`
-    insert into ${planVersions} ${selectValues(planVersions, { publicationId, baseRevision, ...version })}
+    insert into ${planVersions} ${writeInsertValues(planVersions, { publicationId, baseRevision, ...version })}
     ${source} and exists (select 1 from ${publications} as ${staged} where ${isOpen})
     on conflict do nothing`
 }
@@ -140,7 +140,7 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
 
 /** Deletes publications that are still staged after an hour: first the plans, then the row. May run twice. */
-export async function deleteAbandoned(db: Database): Promise<void> {
+export async function deleteAbandonedPublications(db: Database): Promise<void> {
   const { id } = publications
   const { publicationId } = planVersions
   await db.run(sql`
@@ -154,7 +154,7 @@ export async function deleteAbandoned(db: Database): Promise<void> {
  * Deletes plans that will never count: their publication was published with another base, or others published after the revision with
  * which they were merged. May run twice.
  */
-export async function deleteUncounted(db: Database): Promise<void> {
+export async function deleteUncountedVersions(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions
   const isOver = sql`(${publications.revision} is not null or ${baseRevision} < ${newestRevision})`
   // Two ranges of the primary key for each publication.

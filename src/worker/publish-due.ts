@@ -3,8 +3,14 @@
 import { describeMisfit } from '../catalog/fit.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
-import { endAsConflicted, markSupersededVersions, publish, publishPending, selectDue } from '../db/publish.ts'
-import { deleteAbandoned, deleteUncounted } from '../db/stage-publication.ts'
+import {
+  endAsConflicted,
+  flagSupersededVersions,
+  publish,
+  publishPending,
+  selectDuePublications,
+} from '../db/publish.ts'
+import { deleteAbandonedPublications, deleteUncountedVersions } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { queryD1, scheduleDeadlineMs } from './deadline.ts'
 import { describeError, log, writeUsage } from './log.ts'
@@ -20,7 +26,8 @@ export async function publishDue(
   dataset?: AnalyticsEngineDataset,
 ): Promise<void> {
   const db = openWithDeadline(d1)
-  const deleteUnneeded = () => Promise.all([deleteLeftovers(db), deleteAbandoned(db), deleteUncounted(db)])
+  const deleteUnneeded = () =>
+    Promise.all([deleteLeftovers(db), deleteAbandonedPublications(db), deleteUncountedVersions(db)])
   let result = 'ok'
   try {
     // `finally`: the hashes of ended secrets must be deleted even when publishing fails.
@@ -42,14 +49,14 @@ function openWithDeadline(d1: D1Database): Database {
 
 /** Publishes the publications that are due, the earliest first. */
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
-  const due = await selectDue(db)
+  const due = await selectDuePublications(db)
   let hasRetry = false
   for (const id of due) {
     // A conflict may disappear when an earlier publication is published. So while one of them waits for the next run, no conflict is final.
     const isConflictFinal = !hasRetry
     if (await publishOrEnd(db, id, isConflictFinal, version)) hasRetry = true
   }
-  if (due.length > 0) await markSupersededVersions(db)
+  if (due.length > 0) await flagSupersededVersions(db)
 }
 
 /**

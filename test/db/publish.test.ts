@@ -12,11 +12,17 @@ import {
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled } from '../../src/db/publication-states.ts'
-import { type PublishMode, endAsConflicted, markSupersededVersions, publish, selectDue } from '../../src/db/publish.ts'
-import { rebase, selectRestored } from '../../src/db/rebase.ts'
 import {
-  deleteAbandoned,
-  deleteUncounted,
+  type PublishMode,
+  endAsConflicted,
+  flagSupersededVersions,
+  publish,
+  selectDuePublications,
+} from '../../src/db/publish.ts'
+import { compareAndMerge, selectRestored } from '../../src/db/rebase.ts'
+import {
+  deleteAbandonedPublications,
+  deleteUncountedVersions,
   findChangedPublications,
   stagePlans,
   type NewPublication,
@@ -146,7 +152,7 @@ test('deletes what was staged more than an hour ago, and nothing that somebody m
   const pending = await stagePending(put(makePlan({ id: 2 })), 'waiting')
   await env.DB.prepare('update publications set created_at = unixepoch() - 3601').run()
   const running = await stageChanges(db, put(makePlan({ id: 3 })))
-  await deleteAbandoned(db)
+  await deleteAbandonedPublications(db)
   expect(await publishNow(db, left)).toEqual({ kind: 'unavailable' })
   expect(await publishNow(db, running)).toMatchObject({ kind: 'published' })
   expect(await decide(pending, 'approve')).toMatchObject({ kind: 'published' })
@@ -165,12 +171,12 @@ test('what is staged or released while abandoned plans are deleted leaves no pla
     await stagePlans(db, staged, 0, put(makePlan({ id: 2 })))
     return call()
   })
-  await deleteAbandoned(openOperatorDatabase(interrupted))
+  await deleteAbandonedPublications(openOperatorDatabase(interrupted))
   expect(releases).toEqual([false, false])
   const count = async (table: string) => (await env.DB.prepare(`select count(*) from ${table}`).raw())[0]
   const countBoth = async () => ({ publications: await count('publications'), versions: await count('plan_versions') })
   expect(await countBoth()).toEqual({ publications: [1], versions: [1] })
-  await deleteAbandoned(db)
+  await deleteAbandonedPublications(db)
   expect(await countBoth()).toEqual({ publications: [0], versions: [0] })
 })
 
@@ -183,12 +189,12 @@ test('publishes once, at its time, and never after it has ended', async () => {
   const ending = { actor: 'test', note: null }
   for (const conflict of [undefined, 'a plan was changed']) {
     const due = await stagePending(put(makePlan({ id: 2 })), 'scheduled', { dueAt: past })
-    expect(await selectDue(db)).toEqual([due])
+    expect(await selectDuePublications(db)).toEqual([due])
     // The second time, which the database runs by itself, says no.
     const decision = { publicationId: due, ...ending }
     const end = () => (conflict === undefined ? endAsCancelled(db, decision) : endAsConflicted(db, decision, conflict))
     expect(await end()).toBe(true)
-    expect(await selectDue(db)).toEqual([])
+    expect(await selectDuePublications(db)).toEqual([])
     expect(await decide(due, 'due')).toEqual({ kind: 'unavailable' })
     expect(await endAsConflicted(db, decision, 'x')).toBe(false)
     expect(await readState(due)).toBe(conflict === undefined ? 'cancelled' : 'conflicted')
@@ -220,7 +226,7 @@ test.each(['due', 'approve'] as const)('is merged with later changes, and keeps 
   const mine = put(makePlan({ id: 1, name: 'Mine' }), makePlan({ id: 2, name: 'Mine' }))
   const id = await stagePending(mine, state, { dueAt: past, actor: 'author', note: 'Why.' })
   await publishPlans(db, [makePlan({ id: 1, hint: 'Theirs' })])
-  const compared = await rebase(db, id, undefined)
+  const compared = await compareAndMerge(db, id, undefined)
   expect(compared).toMatchObject({ kind: 'fits', isMerged: true })
   if (compared.kind !== 'fits') throw new Error(compared.kind)
 
@@ -252,7 +258,7 @@ test.each(['due', 'approve'] as const)('is merged with later changes, and keeps 
     return env.DB.prepare(statement).bind(id).first('bases')
   }
   expect(await countBases()).toBe(3)
-  await deleteUncounted(db)
+  await deleteUncountedVersions(db)
   expect(await countBases()).toBe(1)
   expect(await listPlans()).toEqual(merged)
 })
@@ -271,14 +277,14 @@ test('two that compare at once, of which one stops halfway, do no harm', async (
     steps += /insert into "?plan_versions/i.test(sql) ? 'w' : sql.includes('left join') ? 'r' : ''
     return call()
   })
-  expect(await rebase(openDatabase(watching), id, undefined)).toMatchObject({ isMerged: true })
+  expect(await compareAndMerge(openDatabase(watching), id, undefined)).toMatchObject({ isMerged: true })
   expect(steps).toMatch(/^(rw+){2,}r?w$/)
   let inserts = 0
   const stopping = interceptD1(env.DB, (call, { sql }) => {
     if (/insert into "?plan_versions/i.test(sql) && ++inserts > 1) return d1Down(call)
     return call()
   })
-  await expect(rebase(openDatabase(stopping), id, undefined)).rejects.toThrow('D1_ERROR: down')
+  await expect(compareAndMerge(openDatabase(stopping), id, undefined)).rejects.toThrow('D1_ERROR: down')
   const results = await Promise.all([decide(id, 'due'), decide(id, 'due')])
   expect(results.map(({ kind }) => kind).toSorted()).toEqual(['published', 'unavailable'])
   expect(await listPlans()).toEqual(many.map((plan) => ({ ...plan, name: 'Mine', hint: 'Theirs' })))
@@ -307,7 +313,7 @@ test('the mark of old versions changes no list, however late it is', async () =>
     { id: 1, name: 'New' },
     { id: 3, name: examplePlan.name },
   ])
-  await markSupersededVersions(db)
+  await flagSupersededVersions(db)
   expect(await listPlans()).toEqual(expected)
   const marked = 'select publication_id, plan_id from plan_versions where superseded = 1 order by 1, 2'
   const [first, second, , fourth] = await env.DB.prepare(marked).raw<[number, number]>()

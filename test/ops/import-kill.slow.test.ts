@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { deleteAbandoned } from '../../src/db/stage-publication.ts'
+import { deleteAbandonedPublications } from '../../src/db/stage-publication.ts'
 import { formatCatalog } from '../../src/ops/core/file-formats/catalog-file.ts'
 import { withLocalStore } from '../../src/ops/store/local-store.ts'
 import { makePlan } from '../support/make-plan.ts'
@@ -63,7 +63,7 @@ test(`an import that is killed ${times} times never leaves a mixture`, async () 
   // After an hour, the schedule deletes what a killed import has staged.
   const staged = await withLocalStore({ persistTo: state }, async ({ db }) => {
     await db.run(sql`update publications set created_at = 0 where state = 'staging'`)
-    await deleteAbandoned(db)
+    await deleteAbandonedPublications(db)
     return db.values(sql`select id from publications where state = 'staging'`)
   })
   expect(staged).toEqual([])

@@ -5,7 +5,7 @@ import type { OperatorDatabase } from '../../src/db/operator-database.ts'
 import { releasePublication } from '../../src/db/publication-states.ts'
 import {
   compareStaged,
-  markSupersededVersions,
+  flagSupersededVersions,
   publish,
   publishPending,
   type Decision,
@@ -22,7 +22,7 @@ export async function publishPlans(db: OperatorDatabase, plans: readonly Catalog
   )
   const { kind } = await publishNow(db, id)
   if (kind !== 'published') throw new Error(kind)
-  await markSupersededVersions(db)
+  await flagSupersededVersions(db)
 }
 
 /** Dates the published publications: the first one at 1000 seconds, and each next one 10 seconds later. */

@@ -3,7 +3,7 @@
 import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
-import { selectLastingRows } from '../../src/db/copy-queries.ts'
+import { writeLastingRowsQuery } from '../../src/db/copy-queries.ts'
 import { createOperatorDatabase } from '../../src/db/operator-database.ts'
 import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
@@ -343,7 +343,7 @@ export function createOperators(world: World) {
   function readLasting() {
     const entries = Object.entries(comparedTables).flatMap(([table, { key }]) => {
       const columns = d1.query<[string]>('select name from pragma_table_info(?)', table).flat()
-      return d1.query(selectLastingRows(table)).map((values) => {
+      return d1.query(writeLastingRowsQuery(table)).map((values) => {
         const row = Object.fromEntries(columns.map((column, index) => [column, values[index]]))
         return [[table, ...key.map((column) => row[column])].join(' '), { table, row }] as const
       })

@@ -31,10 +31,10 @@ test('the tests above call every function of src/db with a statement', () => {
     'publishPending',
     'compareStaged',
     'comparePublication',
-    'rebase',
+    'compareAndMerge',
     'stageUnchanged',
   ]
-  const indirect = ['selectChangesOf', ...publishing, 'stagePublication', 'stagePlans', 'readUnchanged']
+  const indirect = ['selectChangesOf', ...publishing, 'stagePublication', 'stagePlans', 'readAtOneRevision']
   const others = new Set([...openers, ...indirect])
   const calls = readFileSync(join(import.meta.dirname, '../support/every-statement.ts'), 'utf8')
   expect(names.filter((name) => !others.has(name) && !calls.includes(`${name}(`))).toEqual([])

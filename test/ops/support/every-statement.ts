@@ -13,13 +13,13 @@ import {
   selectRecordedPlanIds,
   selectRevisionUpTo,
   selectNamesakes,
-  selectSizeWithout,
+  selectCatalogSizeWithout,
   selectSummaries,
 } from '../../../src/db/catalog-queries.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { readTable, selectFingerprint, selectSchema } from '../../../src/db/copy-queries.ts'
 import type { OperatorDatabase } from '../../../src/db/operator-database.ts'
-import { countListedPlans, selectMigrations } from '../../../src/db/health-queries.ts'
+import { countListedPlans, selectAppliedMigrations } from '../../../src/db/health-queries.ts'
 import { deleteLeftovers } from '../../../src/db/leftovers.ts'
 import {
   insertPartnerChange,
@@ -39,11 +39,16 @@ import {
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import { selectChanges, selectPublication, selectPublications } from '../../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../src/db/publication-states.ts'
-import { type PublishMode, endAsConflicted, markSupersededVersions, selectDue } from '../../../src/db/publish.ts'
-import { isInScope, readCompared, selectRestored, selectSharing } from '../../../src/db/rebase.ts'
 import {
-  deleteAbandoned,
-  deleteUncounted,
+  type PublishMode,
+  endAsConflicted,
+  flagSupersededVersions,
+  selectDuePublications,
+} from '../../../src/db/publish.ts'
+import { isInScope, readCompared, selectRestored, selectPlansSharingClaims } from '../../../src/db/rebase.ts'
+import {
+  deleteAbandonedPublications,
+  deleteUncountedVersions,
   findChangedPublications,
   type NewPublication,
 } from '../../../src/db/stage-publication.ts'
@@ -98,19 +103,19 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   await release(overtaken, 'scheduled')
   const theirs = { name: 'Approved', about: 'Theirs' }
   await publishIn('now', await propose(1, theirs))
-  expect(await selectDue(db)).toEqual([overtaken])
+  expect(await selectDuePublications(db)).toEqual([overtaken])
   expect(await selectRestored(db, [overtaken])).toMatchObject({ restored: [] })
   for (const scope of ['all', 'contested'] as const) {
     const pages = readCompared(db, isInScope([overtaken], scope, [1]), 9e15)
     for await (const page of pages) expect(page).toMatchObject([{ planId: 1, isOvertaken: true, current: theirs }])
   }
   const revision = await publishIn('due', overtaken)
-  await deleteUncounted(db)
+  await deleteUncountedVersions(db)
   expect(await readState(later)).toBe('cancelled')
-  await markSupersededVersions(db)
+  await flagSupersededVersions(db)
   await propose(3, {})
   await d1.prepare(`update publications set created_at = 60 where state = 'staging'`).bind().run()
-  await deleteAbandoned(db)
+  await deleteAbandonedPublications(db)
   expect(await db.values(sql`select id from publications where state = 'staging'`)).toEqual([])
 
   const plans = [makePlan({ id: 1, ...theirs, name: 'Mine' })]
@@ -124,12 +129,12 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
     { field: 'identifier', id: 'plan-9' },
     { field: 'members', id: '' },
   ]
-  expect(await selectSharing(db, objects, [2])).toEqual(plans)
-  expect(await selectSharing(db, objects, [1])).toEqual([])
+  expect(await selectPlansSharingClaims(db, objects, [2])).toEqual(plans)
+  expect(await selectPlansSharingClaims(db, objects, [1])).toEqual([])
   expect(await selectPlansById(db, [1, 9])).toEqual(plans)
   const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
-  expect(await selectSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
-  expect(await selectSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
+  expect(await selectCatalogSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
+  expect(await selectCatalogSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
   const { id, identifier, fundType, currency, isInvestable, viewableIn, ...others } = makePlan({ id: 1 })
   const summaries = [{ id, identifier, name: others.name, fundType, currency, isInvestable, viewableIn }]
   expect(await selectSummaries(db, { country: 'KE' })).toEqual([{ ...summaries[0], name: 'Mine' }])
@@ -159,7 +164,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(await countListedPlans(db)).toBe(1)
   expect(await countListedPlans(db, 'KE')).toBe(1)
   expect(await countListedPlans(db, 'ZZ')).toBe(0)
-  const unmigrated: unknown = await selectMigrations(db).catch((error: unknown) => error)
+  const unmigrated: unknown = await selectAppliedMigrations(db).catch((error: unknown) => error)
   expect(isCausedBy(unmigrated, 'no such table: d1_migrations')).toBe(true)
 
   // Partners and keys.

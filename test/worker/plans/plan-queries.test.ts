@@ -5,7 +5,7 @@ import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { deleteLeftovers } from '../../../src/db/leftovers.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
-import { selectDue } from '../../../src/db/publish.ts'
+import { selectDuePublications } from '../../../src/db/publish.ts'
 import { emptyDatabase } from '../../ops/support/test-database.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
@@ -44,7 +44,7 @@ test('a check reads 4 rows, and the schedule at most three for each partner, how
     await updatePartner(env.DB, shortName, { kind: 'end-tokens' })
   }
   expect(await countRowsRead((d1) => selectPartnerCheck(d1, partners[0]?.clientId ?? ''))).toBe(4)
-  expect(await countRowsRead((d1) => selectDue(openOperatorDatabase(d1)))).toBe(1)
+  expect(await countRowsRead((d1) => selectDuePublications(openOperatorDatabase(d1)))).toBe(1)
   expect(await countRowsRead((d1) => deleteLeftovers(openOperatorDatabase(d1)))).toBeLessThanOrEqual(
     3 * partners.length,
   )

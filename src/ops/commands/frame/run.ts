@@ -60,7 +60,7 @@ export function createRun(
     withStore: (place, work) =>
       context.withStore(place, async (store) => {
         try {
-          store.db.hear = progress?.show
+          store.db.reportProgress = progress?.show
           return await work(store)
         } finally {
           // After an error, runVerb and runProgram read whether something was changed.

@@ -3,7 +3,7 @@ import { createMisfitFinder, listNewClaims, type Misfit } from '../../../catalog
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
-import { isInScope, readCompared, selectRestored, selectSharing } from '../../../db/rebase.ts'
+import { isInScope, readCompared, selectRestored, selectPlansSharingClaims } from '../../../db/rebase.ts'
 import { createConflictFinder } from './later-changes.ts'
 
 /** Plans by their IDs; null for a plan that does not exist. */
@@ -52,7 +52,7 @@ export async function readPending(
   }
   const allChanges = [...changesById.values(), firstChange].flat()
   const newClaims = allChanges.flatMap(({ before, after }) => listNewClaims(before, after))
-  const sharing = await selectSharing(db, newClaims, [...plans.keys()])
+  const sharing = await selectPlansSharingClaims(db, newClaims, [...plans.keys()])
   return { rows: sortByTime(rows), changesById, plans, sharing, restored: new Set(restored), revision }
 }
 

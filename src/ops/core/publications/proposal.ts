@@ -2,10 +2,15 @@
 import { createMisfitFinder } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { readUnchanged, selectNamesakes, selectPlansById, selectSizeWithout } from '../../../db/catalog-queries.ts'
+import {
+  readAtOneRevision,
+  selectNamesakes,
+  selectPlansById,
+  selectCatalogSizeWithout,
+} from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
-import { selectSharing } from '../../../db/rebase.ts'
+import { selectPlansSharingClaims } from '../../../db/rebase.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand } from '../../shared/target.ts'
@@ -73,7 +78,7 @@ export async function listDoubts(
 ): Promise<Doubts> {
   const pendingDoubts = await findPendingDoubts(db, changes, id)
   const planIds = changes.map(({ planId }) => planId)
-  const others = await selectSizeWithout(db, planIds)
+  const others = await selectCatalogSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectNamesakes(db, names, planIds)
   const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
@@ -87,7 +92,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
   const finder = createMisfitFinder<CatalogPlan>()
   for (const { before, after } of changes) finder.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
-  finder.addOthers(await selectSharing(store.db, finder.listNewClaims(), planIds))
+  finder.addOthers(await selectPlansSharingClaims(store.db, finder.listNewClaims(), planIds))
   const misfit = finder.findMisfit()
   if (misfit === undefined) return
   if (misfit.kind === 'members') {
@@ -120,7 +125,7 @@ export async function mergeWithNow(
   isSkippingConflicts = false,
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
   const planIds = wanted.map(({ planId }) => planId)
-  const { origin, plans } = await readUnchanged(db, () => selectPlansById(db, planIds))
+  const { origin, plans } = await readAtOneRevision(db, () => selectPlansById(db, planIds))
   const merged = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
   const changes = merged
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))

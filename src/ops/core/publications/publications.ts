@@ -7,7 +7,7 @@ import { approveForLater, endAsCancelled, releasePublication } from '../../../db
 import {
   compareStaged,
   endAsConflicted,
-  markSupersededVersions,
+  flagSupersededVersions,
   maxAttempts,
   publish,
   publishPending,
@@ -52,7 +52,7 @@ export async function publishProposal(
   const origin = { undoneId, redoneId, warnings: [...warnings], baseRevision }
   const id = await stagePublication(store.db, { ...attribution, ...origin, dueAt, needsApproval }, changes)
   const decision = { publicationId: id, actor: attribution.actor, note: null }
-  store.db.hear?.('Publishing')
+  store.db.reportProgress?.('Publishing')
   // The first attempt expects that nobody else published after `baseRevision`.
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -121,7 +121,7 @@ async function changeStateOnce(
       return (row !== undefined && isChanged(row)) || undefined
     },
   )
-  if (isMade) await markSupersededVersions(db)
+  if (isMade) await flagSupersededVersions(db)
   return isMade ?? false
 }
 

@@ -3,7 +3,7 @@
 import {
   readTable,
   selectFingerprint,
-  selectLastingRows,
+  writeLastingRowsQuery,
   selectSchema,
   type CopiedValue,
 } from '../../../db/copy-queries.ts'
@@ -142,7 +142,7 @@ function compareTable(table: string, kept: TemporaryDatabase, current: Temporary
   const names = nameColumn === undefined ? key : [...key, nameColumn]
   const lost: LostRow[] = []
   let count = 0
-  for (const before of kept.prepare(selectLastingRows(table)).iterate()) {
+  for (const before of kept.prepare(writeLastingRowsQuery(table)).iterate()) {
     count++
     const values = key.map((column) => before[column] ?? null)
     const row = names.flatMap((column) => before[column] ?? []).join(' ')

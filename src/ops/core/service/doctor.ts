@@ -1,6 +1,6 @@
 // `doctor`: checks an environment, and says what an operator must fix, and how.
 import { parseKeyName } from '../../../crypto/signing-keys.ts'
-import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
+import { countListedPlans, selectAppliedMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
 import { openStates } from '../../../db/schema.ts'
 import { findChangedPublications } from '../../../db/stage-publication.ts'
@@ -113,7 +113,7 @@ async function checkSchema(known: readonly string[], { db, target }: Store): Pro
 
 /** @returns the file names of the migrations that the database has; none for an empty database. */
 function readApplied(db: Store['db']): Promise<string[]> {
-  return selectMigrations(db).catch((error: unknown) => {
+  return selectAppliedMigrations(db).catch((error: unknown) => {
     if (isCausedBy(error, outdatedSchema)) return []
     throw error
   })

@@ -9,8 +9,8 @@ import { deleteLeftovers } from '../../../../src/db/leftovers.ts'
 import { insertPartnerChange, setContact, type PartnerChange } from '../../../../src/db/partner-changes.ts'
 import { selectPartner } from '../../../../src/db/partner-queries.ts'
 import { approveForLater, endAsCancelled } from '../../../../src/db/publication-states.ts'
-import { endAsConflicted, markSupersededVersions } from '../../../../src/db/publish.ts'
-import { deleteUncounted } from '../../../../src/db/stage-publication.ts'
+import { endAsConflicted, flagSupersededVersions } from '../../../../src/db/publish.ts'
+import { deleteUncountedVersions } from '../../../../src/db/stage-publication.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
 import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../../../support/publish-plans.ts'
@@ -117,8 +117,8 @@ test('what commands and the schedule do is no finding', async () => {
   await publishPlans(db, [makePlan({ id: 1, name: 'Newer' })])
   // Merged with that: its plans take the place of those in the copy.
   expect(await publishAs(db, decision(waiting), 'approve')).toMatchObject({ kind: 'published' })
-  await markSupersededVersions(db)
-  await deleteUncounted(db)
+  await flagSupersededVersions(db)
+  await deleteUncountedVersions(db)
   await changeNewest('acme', secret)
   await changeNewest('boda', { kind: 'end' })
   await deleteLeftovers(db)

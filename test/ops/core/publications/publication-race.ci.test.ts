@@ -4,9 +4,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { selectCatalog, selectCatalogAt } from '../../../../src/db/catalog-queries.ts'
 import { StorageError } from '../../../../src/db/database.ts'
-import { markSupersededVersions } from '../../../../src/db/publish.ts'
+import { flagSupersededVersions } from '../../../../src/db/publish.ts'
 import type { PlanChange } from '../../../../src/db/publication-queries.ts'
-import { deleteAbandoned, deleteUncounted, findChangedPublications } from '../../../../src/db/stage-publication.ts'
+import {
+  deleteAbandonedPublications,
+  deleteUncountedVersions,
+  findChangedPublications,
+} from '../../../../src/db/stage-publication.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { prepareFields } from '../../../../src/ops/core/plans/plan-changes.ts'
 import type { PreparedChange } from '../../../../src/ops/core/publications/proposal.ts'
@@ -190,7 +194,7 @@ function createRace(random: Random) {
   }
   const clean = async () => {
     const db = openOperatorDatabase(shuffled(0))
-    for (const work of [markSupersededVersions, deleteUncounted, deleteAbandoned]) await work(db)
+    for (const work of [flagSupersededVersions, deleteUncountedVersions, deleteAbandonedPublications]) await work(db)
   }
 
   const kinds = [

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { describeMisfit } from '../../../../src/catalog/fit.ts'
-import { endAsConflicted, selectDue } from '../../../../src/db/publish.ts'
+import { endAsConflicted, selectDuePublications } from '../../../../src/db/publish.ts'
 import { pendingStates } from '../../../../src/db/schema.ts'
-import { deleteAbandoned } from '../../../../src/db/stage-publication.ts'
+import { deleteAbandonedPublications } from '../../../../src/db/stage-publication.ts'
 import { listDoubts, propose } from '../../../../src/ops/core/publications/proposal.ts'
 import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
@@ -307,7 +307,7 @@ const makeDue = () => env.DB.prepare('update publications set due_at = 60 where 
 
 async function runSchedule(): Promise<void> {
   await makeDue()
-  for (const publicationId of await selectDue(store.db)) {
+  for (const publicationId of await selectDuePublications(store.db)) {
     const decision = { publicationId, actor: 'schedule', note: null }
     const outcome = await publishAs(store.db, decision, 'due')
     if (outcome.kind === 'conflict') await endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
@@ -432,7 +432,7 @@ describe('when others come first,', () => {
     const abandon = () => env.DB.exec(`update publications set created_at = 1 where state = 'staging'`)
     const deleted = overtaken(async () => {
       await abandon()
-      await deleteAbandoned(store.db)
+      await deleteAbandonedPublications(store.db)
     })
     await expect(close('cash', deleted, dueAt)).rejects.toThrow(/longer than an hour/)
   })
