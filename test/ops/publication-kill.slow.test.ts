@@ -25,8 +25,8 @@ interface TestCommand {
 
 const open = makePlan({ id: 1 })
 const closed = makePlan({ id: 2, isInvestable: false, nonInvestableNote: 'Not yet.' })
-/** Only the next command changes this plan. */
-const other = makePlan({ id: 3, viewableIn: ['RW'] })
+/** Only the next command changes this plan. Its names are its own: a warning about a namesake asks before it publishes. */
+const other = makePlan({ id: 3, name: 'Other', coolName: 'Other', viewableIn: ['RW'] })
 const nextCommand = 'plan offer plan-3 --country UG'
 const small = [open, other, closed]
 
