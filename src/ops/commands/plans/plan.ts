@@ -110,30 +110,38 @@ export const plan = {
   }),
 }
 
-/** Publishes a change of a plan. If nothing changes now, names the pending changes of the plan. */
+/** Publishes a change of a plan. If nothing changes, prints the pending changes of the plan. */
 async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Output> {
   const { id, identifier } = prepared.plan
   const output = await publishChange(prepared, run, {
     nameEffect: describeInvestability,
-    describeRest: ({ length }) => (length === 0 ? [`${identifier} already has these values.`] : []),
+    describeRest: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),
   })
-  if (output.changes.length === 0) run.warn(...(await selectPendingChanges(run.store, String(id))).map(describePending))
+  if (output.changes.length > 0) return output
+  const pending = await selectPendingChanges(run.store, String(id))
+  run.warn(...pending.map(describePending))
   return output
 }
 
-/** Says whether a plan will be open or closed, and the whole note that customers will read. @returns undefined when the note stays. */
+/**
+ * Says whether a plan will be open to new investment, and what customers will read: the difference shows only the beginning of a long note.
+ * @returns undefined when the note does not change, or the plan is new or removed.
+ */
 function describeInvestability([change]: readonly PlanChange[]): string | undefined {
   const { before, after } = change ?? {}
   if (!before || !after) return undefined
-  const [old, note] = [before.nonInvestableNote, after.nonInvestableNote].map((text) => text && JSON.stringify(text))
-  if (old === note) return undefined
+  const [oldNote, newNote] = [before.nonInvestableNote, after.nonInvestableNote]
+  if (oldNote === newNote) return undefined
+  const [oldText, newText] = [JSON.stringify(oldNote), JSON.stringify(newNote)]
   const where = after.viewableIn.length === 0 ? ', on no list' : ` in ${after.viewableIn.join(', ')}`
-  const state = note ? (old ? 'stays closed' : 'will be closed') : 'will be open'
-  const read = note ? `will read: ${note}${old ? ` instead of ${old}` : ''}` : `will no longer read: ${old}`
-  return `${after.identifier} ${state} to new investment${where}. Customers ${read}`
+  const describe = (state: string, effect: string) =>
+    `${after.identifier} ${state} to new investment${where}. Customers ${effect}`
+  if (newNote === null) return describe('will be open', `will no longer read: ${oldText}`)
+  if (oldNote === null) return describe('will be closed', `will read: ${newText}`)
+  return describe('stays closed', `will read: ${newText} instead of ${oldText}`)
 }
 
-/** @returns the plan as partners get it. */
+/** Removes the list of countries, which partners don't get. */
 const removeCountries = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
 
 function formatTableRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {

@@ -55,13 +55,14 @@ npm run check fails.`,
     }
     const wayBack = describeRollback(env, await findLiveVersion(target))
     progress?.step('Step 3 of 4: wrangler deploy')
+    // From here, a failure does not mean that nothing was changed.
     run.effect.outcome = 'unknown'
     const id = await deployWithWrangler(env, origin)
     if (id === undefined) throw makeDeployError(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     progress?.step('Step 4 of 4: the smoke test')
     const { outcome } = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
-    if (outcome !== 'passed') throw makeVersionError(outcome, { id, origin, wayBack })
+    if (outcome !== 'passed') throw makeSmokeTestError(outcome, { id, origin, wayBack })
     report(wayBack)
   },
 })
@@ -76,17 +77,18 @@ async function findWarnings(
   const { obstacles, warnings } = await withStore(target, (store) => checkBeforeDeploy(store, environment))
   const isClean = isDirtyAllowed || (await isCleanCheckout())
   const uncommitted = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
-  const all = isClean ? obstacles : [...obstacles, uncommitted]
-  if (all.length > 0) throw new UserError(all)
+  const allObstacles = isClean ? obstacles : [...obstacles, uncommitted]
+  if (allObstacles.length > 0) throw new UserError(allObstacles)
   return warnings
 }
 
-function describeRollback(env: string, before: string | undefined): string {
-  if (before === undefined) return 'This is the first version, so there is none to go back to.'
-  return `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
+/** @param previousVersion the ID of the version that was live before the deploy; undefined for the first deploy. */
+function describeRollback(env: string, previousVersion: string | undefined): string {
+  if (previousVersion === undefined) return 'This is the first version, so there is none to go back to.'
+  return `To go back to the version before: npx wrangler rollback ${previousVersion} --env ${env}`
 }
 
-/** wrangler deploy may fail after the new version went live, for example when it can't set the schedule. */
+/** Makes the error of a failed wrangler deploy. The new version may be live already, for example when only the schedule could not be set. */
 function makeDeployError(env: string, wayBack: string): UserError {
   return new UserError([
     `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
@@ -95,7 +97,7 @@ function makeDeployError(env: string, wayBack: string): UserError {
   ])
 }
 
-function makeVersionError(
+function makeSmokeTestError(
   outcome: 'failed' | 'unreachable',
   { id, origin, wayBack }: { id: string; origin: string; wayBack: string },
 ): UserError {

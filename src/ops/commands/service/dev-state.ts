@@ -21,13 +21,13 @@ const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The d
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 /**
- * Creates the database and the catalog if they are missing, and keeps the store open for `work`.
+ * Creates the database and loads the demo catalog, if they are missing. Then runs `work` with the open store.
  * @throws UserError when the state can't be used, or the configuration is wrong.
  */
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
   await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)
-    // Only before the first publication: later, a catalog may be empty on purpose.
+    // Loads the demo catalog only before the first publication: later, a catalog may be empty on purpose.
     if (!(await hasPublished(store))) {
       const file = await readCatalog(demoCatalog, await readFile(demoCatalog))
       const prepared = await prepareImport(store, file)
@@ -38,7 +38,7 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
   })
 }
 
-/** Makes a signing key, if none signs yet. */
+/** Makes a signing key, if .dev.vars has none. */
 export async function ensureSigningKey(): Promise<void> {
   const secrets = openDevVars()
   const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
@@ -51,17 +51,18 @@ export async function ensureSigningKey(): Promise<void> {
 export async function announce(store: Store, origin: string): Promise<void> {
   process.stdout.write(`
 The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
-${await describeAccess(store, origin)}
+${await prepareAccess(store, origin)}
 
 `)
 }
 
-async function describeAccess(store: Store, origin: string): Promise<string> {
+/** Creates the demo partner and describes how to use it, if there is no partner. Otherwise describes how to get a new secret. */
+async function prepareAccess(store: Store, origin: string): Promise<string> {
   const { target } = store
   const names = (await listPartners(store)).map(({ shortName }) => shortName)
   if (names.length === 0) {
-    const made = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
-    return describeDemo(origin, target, made)
+    const credentials = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
+    return describeDemo(origin, target, credentials)
   }
   const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? ''
   return `Plans and partners are as you left them.
@@ -73,7 +74,7 @@ function describeDemo(origin: string, target: Target, credentials: Credentials):
   const { shortName, country, clientId, clientSecret } = credentials
   const api = `${origin}/api/v3/partners`
   const cases = Object.entries(demoCases).map(([code, { list }]) => `${code} (${list})`)
-  const partner = ['--short-name', 'test-eg', '--name', 'Test', '--country', 'EG']
+  const partnerFlags = ['--short-name', 'test-eg', '--name', 'Test', '--country', 'EG']
   const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
   return `There is a demo catalog and a demo partner:
   short name     ${shortName}
@@ -88,5 +89,5 @@ Or set the variables that the samples and npm run smoke read:
   export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
 
 Countries with cases for tests: ${cases.join(', ')}. Create a partner in one:
-  ${describeCommand(target, 'partner', 'create', ...partner)}`
+  ${describeCommand(target, 'partner', 'create', ...partnerFlags)}`
 }

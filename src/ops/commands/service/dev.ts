@@ -28,15 +28,18 @@ Other flags are passed on to wrangler dev, such as --port, --var, and --log-leve
       throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
     }
     const target = persistTo === undefined ? {} : { persistTo }
-    // Wrangler's default. Without the flag, wrangler takes another port when that one is taken.
+    // 8787 is wrangler's default. The flag is passed even for the default: without it, wrangler would choose another port if 8787 is taken.
     const port = String(values.port ?? 8787)
     const args = values.port === undefined ? [...words, '--port', port] : words
     await serve(args, `http://localhost:${port}`, target)
   },
 })
 
-/** A file that lists the migrations of the prepared state. If none is new, a build leaves the database alone, which may be in use. */
-const stamp = '.wrangler/state/v3/d1/prepared'
+/**
+ * This file lists the migrations of the prepared state. While there is no other migration, a build does not open the database, which a
+ * running wrangler dev may use.
+ */
+const stampFile = '.wrangler/state/v3/d1/prepared'
 
 /**
  * Prepares the state for a `wrangler dev` that somebody starts without npm run dev. Wrangler runs it as a part of each build: before it
@@ -49,13 +52,13 @@ export const prepareDev = verb({
   async run(_, { report, variables }) {
     if (variables['WRANGLER_COMMAND'] !== 'dev') return
     const migrations = (await readdir('migrations')).join('\n')
-    const found = await readFile(stamp, 'utf8').catch(() => '')
+    const preparedMigrations = await readFile(stampFile, 'utf8').catch(() => '')
     await ensureSigningKey()
-    if (found !== migrations) {
-      // A build doesn't know the port.
+    if (preparedMigrations !== migrations) {
+      // A build doesn't know the port of wrangler, so the printed commands use the variable API.
       report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
       await prepareState({}, (store) => announce(store, '$API'))
-      await writeFile(stamp, migrations)
+      await writeFile(stampFile, migrations)
     }
     report(
       'Prepared .wrangler/state for the top level of wrangler.toml. For another folder: npm run dev -- --persist-to DIR',
@@ -64,19 +67,19 @@ export const prepareDev = verb({
 })
 
 /**
- * Starts the server, prepares the state meanwhile, and returns when the server ends.
- * @param args the arguments for wrangler dev. @param origin the origin of the server, which the site names.
+ * Starts wrangler dev, and at the same time prepares the state. Returns when the server has ended.
+ * @param args the arguments for wrangler dev. @param origin the origin of the server, which the site shows.
  * @throws UserError when the server fails.
  */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
-  // Wrangler reads the key when it starts.
+  // Before the start, because wrangler reads the keys only when it starts.
   await ensureSigningKey()
-  // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
-  // Wrangler lists its bindings and offers a tunnel. Only its problems matter, unless somebody asks for more.
+  // --test-scheduled stops wrangler's warning that nothing runs the schedule. The quiet flags hide the bindings that wrangler lists, and the
+  // tunnel that it offers: only its warnings matter, unless the developer asks for more.
   const isLevelGiven = args.some((word) => word.startsWith('--log-level'))
-  const quiet = ['--show-interactive-dev-session', 'false', ...(isLevelGiven ? [] : ['--log-level', 'warn'])]
-  const flags = ['dev', '--env', '', '--test-scheduled', ...quiet, ...args]
+  const quietFlags = ['--show-interactive-dev-session', 'false', ...(isLevelGiven ? [] : ['--log-level', 'warn'])]
+  const flags = ['dev', '--env', '', '--test-scheduled', ...quietFlags, ...args]
   const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
   const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
   let isStopped = false
@@ -87,11 +90,11 @@ async function serve(args: readonly string[], origin: string, target: Target): P
     })
   }
   const ended = once(server, 'exit').then(() => false)
-  // Wrangler sends one message: when it is ready.
-  const isReady = Promise.race([ended, once(server, 'message').then(() => true)])
+  // True when wrangler sends its only message, which says that it is ready. False when wrangler ends before.
+  const becomesReady = Promise.race([ended, once(server, 'message').then(() => true)])
   try {
     await prepareState(target, async (store) => {
-      if (!(await isReady)) return
+      if (!(await becomesReady)) return
       everyMinute(async () => {
         const problem = await runSchedule(origin)
         if (problem === undefined || isStopped) return
@@ -109,16 +112,18 @@ async function serve(args: readonly string[], origin: string, target: Target): P
 }
 
 const minuteMs = 60_000
-/** A timer may fire a few milliseconds early, when the publications of the next minute are not due yet. */
+/** Added to each wait: a timer may fire a few milliseconds early, when the publications of the next minute are not due yet. */
 const marginMs = 100
 
 /** Runs `work` at the start of every minute, even if an earlier run has not ended. */
 function everyMinute(work: () => Promise<void>): void {
+  const untilNextMinuteMs = minuteMs - (Date.now() % minuteMs)
   const run = () => {
     everyMinute(work)
     void work()
   }
-  setTimeout(run, minuteMs - (Date.now() % minuteMs) + marginMs).unref()
+  // unref: the timer does not keep the process alive.
+  setTimeout(run, untilNextMinuteMs + marginMs).unref()
 }
 
 /**

@@ -24,7 +24,7 @@ export const doctor = verb({
   json: 'an array of checks; those of plans have a rule and a subject',
   async run({ catalog }, run) {
     if (catalog) return formatChecks(await run.withStore(run.target, checkPlans))
-    const checks = await examineTarget(run, true)
+    const checks = await checkTarget(run, true)
     return formatChecks(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
 })
@@ -59,7 +59,7 @@ export const watch = verb({
     }
     const tools = {
       query,
-      runDoctorChecks: () => examineTarget(run, false),
+      runDoctorChecks: () => checkTarget(run, false),
       findOrigin: async () => url ?? findOrigin(target),
     }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
@@ -111,17 +111,18 @@ export const invalidate = verb({
   },
 })
 
-/** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans: `watch` runs too often for that. */
-async function examineTarget(
+/** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans, for which `watch` runs too often. */
+async function checkTarget(
   { target, clock, withStore, openSecrets }: Run,
   isThorough: boolean,
 ): Promise<NamedResult[]> {
-  const [migrations, secrets] = [await listMigrationFiles(), await openSecrets(target)]
+  const migrations = await listMigrationFiles()
+  const secrets = await openSecrets(target)
   const environment = { migrations, secrets, ...(target.remote && { isReplicated: () => isReplicated(target) }) }
   return withStore(target, (store) => runDoctorChecks(store, environment, clock, isThorough))
 }
 
-/** Checks when the schedule last ran. If that can't be read, it is only a warning: not every API token may read usage. */
+/** Checks when the schedule last ran. If the time can't be read, the result is only a warning: not every API token may read usage. */
 async function checkSchedule({ openUsage, target }: Run): Promise<NamedResult> {
   const { writeQuery, evaluate } = alerts.schedule
   const result = openUsage(target).then(async (query) => evaluate(await query(writeQuery)))
@@ -131,17 +132,19 @@ async function checkSchedule({ openUsage, target }: Run): Promise<NamedResult> {
   }
 }
 
-/** @returns checks as they are printed: for people, plans with the same finding share a line. */
+/** Formats check results as lines. Plans with the same finding share a line. */
 function formatChecks(checks: NamedResult[]): Output {
+  const checksWithoutRule = checks.filter(({ rule }) => rule === undefined)
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
     rule && subject ? [{ ...check, rule, subject }] : [],
   )
-  const lines = [
-    ...checks.filter(({ rule }) => rule === undefined),
-    ...foldFindings(findings).map(({ name, level, subject, message }) => {
-      return { name, level, message: `${subject}: ${message}` }
-    }),
-  ]
-  const text = lines.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`).join('')
+  const foldedFindings = foldFindings(findings).map(({ name, level, subject, message }) => ({
+    name,
+    level,
+    message: `${subject}: ${message}`,
+  }))
+  const text = [...checksWithoutRule, ...foldedFindings]
+    .map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`)
+    .join('')
   return { data: checks, text, findings: summarizeProblems(checks) }
 }
