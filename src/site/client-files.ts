@@ -12,15 +12,11 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const run = promisify(execFile)
 
-/** A package that `npm pack` made. */
-interface ClientPackage {
-  filename: string
-  /** The checksum that npm checks. */
-  integrity: string
-}
-
-/** Writes the clients and the npm package. @param folder must have a subfolder `client` */
-export async function writeClients(folder: string): Promise<ClientPackage> {
+/**
+ * Writes the clients and the npm package. Returns the file name of the package, and its checksum for npm.
+ * @param folder must have a subfolder `client`
+ */
+export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const write = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
@@ -40,7 +36,7 @@ export async function writeClients(folder: string): Promise<ClientPackage> {
  * Node, and TypeScript finds its types without settings.
  * @param clientSource the client in TypeScript
  */
-async function packClient(clientSource: string, folder: string): Promise<ClientPackage> {
+async function packClient(clientSource: string, folder: string) {
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {
     const description = 'Lists the investment plans of your country.'
@@ -55,7 +51,7 @@ async function packClient(clientSource: string, folder: string): Promise<ClientP
     // npm's default cache is in the home folder, which may not be writable.
     const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
     const { stdout } = await run('npm', words, { cwd: draft })
-    const [packed] = parseTrusted<[ClientPackage]>(stdout)
+    const [packed] = parseTrusted<[{ filename: string; integrity: string }]>(stdout)
     return packed
   } finally {
     await rm(draft, { recursive: true })
