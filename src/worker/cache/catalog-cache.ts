@@ -42,7 +42,7 @@ export interface ClientFacts {
   asOfSeconds: number
   /** True if D1 failed and a copy answers, so that `partner` may lack a newer secret. */
   isOld: boolean
-  /** Keeps D1's answer in memory, and reads the partner's list from KV after the response. Call it only after the secret was verified. */
+  /** Keeps an answer of D1 in memory, and reads the partner's list from KV after the response. Call it only after the secret was verified. */
   accept: () => void
 }
 
@@ -75,7 +75,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     }
     // Due.
     if (check && ageMs <= staleWhileRevalidateMs) {
-      if (d1.claimProbe()) context.waitUntil(renewAfterResponse())
+      if (d1.mayAsk()) context.waitUntil(renewAfterResponse())
       return openWith(check)
     }
     // Old, or none.
@@ -89,7 +89,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     }
 
     /**
-     * Opens the catalog with the check in memory or the copy of the partner, while D1 fails.
+     * While D1 fails, opens the catalog with the check in memory or the partner's copy.
      * @param isPaused D1 failed a moment ago and was not asked for this request
      * @returns undefined if there is neither. In a pause, also undefined if the list is missing: then D1 is asked for both
      */
@@ -115,7 +115,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       }
     }
 
-    /** @param failure given if D1 failed, so that the check or copy may be outdated */
+    /** Opens the catalog with a check or copy. @param failure given if D1 failed, so that the check or copy may be outdated */
     function openWith({ partner, checkedAtMs }: ClientCheck | PartnerCopy, failure?: StorageError): ClientCatalog {
       const readList: ClientCatalog['readList'] = (country, listFilter) =>
         lists.read(createListRequest(context, country, listFilter), {

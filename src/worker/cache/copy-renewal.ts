@@ -44,6 +44,7 @@ export function renewCopy(
   const isDue = renewingSinceMs !== undefined || !isRecentCopy(storedAtMs, nowMs)
   if (isRenewing || !isDue) return
   held.renewingSinceMs = nowMs
+  // A value by which `renew` sees that the list or partner has not changed.
   held.storedAtMs = nowMs
   waitUntil(renew())
 

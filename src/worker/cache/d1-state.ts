@@ -20,14 +20,12 @@ interface VersionNumbers {
   changeId?: number
 }
 
-/** `paused`: until `untilMs`, requests use copies and don't ask D1, which failed. `probing`: one request asks D1, and the others use copies. */
-type Condition = { kind: 'up' } | { kind: 'paused' | 'probing'; untilMs: number }
-
 type Query<T> = (session: CatalogSession) => Promise<T>
 
 /** @param clock the time in Unix milliseconds */
 export function createD1State(clock: () => number) {
-  let condition: Condition = { kind: 'up' }
+  /** Until this time, in Unix milliseconds, requests with a copy don't ask D1. Undefined while D1 answers. */
+  let pausedUntilMs: number | undefined
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
@@ -35,32 +33,32 @@ export function createD1State(clock: () => number) {
   async function runQuery<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
-      condition = { kind: 'up' }
+      pausedUntilMs = undefined
       return answer
     } catch (error) {
-      if (error instanceof StorageError) condition = { kind: 'paused', untilMs: clock() + outagePauseMs }
+      if (error instanceof StorageError) pausedUntilMs = clock() + outagePauseMs
       throw error
     }
   }
 
   /**
-   * Decides if a request that could use a copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for one request,
+   * Tells a request that could use a copy if it may ask D1. True while D1 answers. After a failure, false for 10 s, then true for one request,
    * which must ask D1, and false for the others until D1 has answered or 6 s have passed. Requests without a copy ask D1 in any case.
    */
-  function claimProbe(): boolean {
-    if (condition.kind === 'up') return true
+  function mayAsk(): boolean {
+    if (pausedUntilMs === undefined) return true
     const nowMs = clock()
-    const remainingMs = condition.untilMs - nowMs
+    const remainingMs = pausedUntilMs - nowMs
     // If more than the whole pause remains, the clock stepped back: then D1 is asked.
     if (remainingMs > 0 && remainingMs <= outagePauseMs) return false
     // After a failure long ago, D1 probably answers: all requests ask D1.
     const hasJustEnded = remainingMs <= 0 && remainingMs > -outageProbeMs
-    condition = hasJustEnded ? { kind: 'probing', untilMs: nowMs + outageProbeMs } : { kind: 'up' }
+    pausedUntilMs = hasJustEnded ? nowMs + outageProbeMs : undefined
     return true
   }
 
   /** Confirms all checks that were made at the newest change. If the ID is new, no answer confirms the earlier checks any more. */
-  function noteChange(id: number, askedAtMs: number): void {
+  function confirmChecks(id: number, askedAtMs: number): void {
     if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
     // A late answer must not set the time back. But if the clock stepped back, the time is ahead of the clock, and is corrected.
     else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
@@ -69,8 +67,8 @@ export function createD1State(clock: () => number) {
   }
 
   /**
-   * Asks the primary, which never lags. If its revision or change ID is lower than the isolate's, the database was restored, and the lower
-   * number counts. But if another answer changed the isolate's number meanwhile, a lower number is only late, and does not count.
+   * Asks the primary, which never lags. If its answer has a lower revision or change ID than the isolate knows, the database was restored,
+   * and the lower number counts. But if another answer changed the isolate's number meanwhile, a lower number is only late, and does not count.
    */
   async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]
@@ -79,7 +77,7 @@ export function createD1State(clock: () => number) {
     const isSameRevision = newestRevision === revisionBefore
     const isSameChange = newestChange === changeBefore
     if (isSameRevision || revision > newestRevision) newestRevision = revision
-    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) noteChange(changeId, context.nowMs)
+    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) confirmChecks(changeId, context.nowMs)
     return primary
   }
 
@@ -92,8 +90,8 @@ export function createD1State(clock: () => number) {
     getNewestChange: () => newestChange,
 
     /**
-     * Asks the nearest replica. If its revision or change ID is lower than the isolate's, or `isNewEnough` returns false, the replica lags
-     * or the database was restored. Then the primary is asked, and the primary's answer counts.
+     * Asks the nearest replica. If its answer has a lower revision or change ID than the isolate knows, or `isNewEnough` returns false, the
+     * replica lags or the database was restored. Then the primary is asked, and the primary's answer counts.
      */
     readNearest: async <T extends VersionNumbers>(
       context: CacheContext,
@@ -105,11 +103,11 @@ export function createD1State(clock: () => number) {
       const isBehind = revision < newestRevision || (changeId !== undefined && changeId < newestChange.id)
       if (isBehind || !isNewEnough(nearest)) return readPrimary(context, query)
       newestRevision = revision
-      if (changeId !== undefined) noteChange(changeId, context.nowMs)
+      if (changeId !== undefined) confirmChecks(changeId, context.nowMs)
       return nearest
     },
     readPrimary,
-    claimProbe,
+    mayAsk,
 
     /**
      * Answers from D1, or from copies while D1 fails: the last two rows of the first table in README.md.
@@ -121,7 +119,7 @@ export function createD1State(clock: () => number) {
       askD1: () => Promise<T>,
       useCopies: (failure: StorageError, isPaused: boolean) => Promise<T | undefined>,
     ): Promise<T> => {
-      if (!claimProbe()) {
+      if (!mayAsk()) {
         const answer = await useCopies(new StorageError('D1 failed a moment ago'), true)
         if (answer !== undefined) return answer
       }

@@ -25,6 +25,7 @@ export interface HeldList extends Copied {
   currentAtMs: number
 }
 
+/** Reads KV's copy of a list. @returns undefined if the copy is missing or garbled, or too old to be used */
 export async function readListCopy(context: CacheContext, key: string): Promise<HeldList | undefined> {
   const copy = await readEntry(context, 'plans', key)
   if (!copy) return undefined
@@ -41,7 +42,7 @@ export async function readListCopy(context: CacheContext, key: string): Promise<
   return undefined
 }
 
-/** @returns the time of the copy in Unix milliseconds, undefined if KV refused it */
+/** Writes the copy of a list to KV. @returns the copy's time in Unix milliseconds, undefined if KV refused it */
 export async function writeListCopy(context: CacheContext, key: string, list: HeldList): Promise<number | undefined> {
   const { body, etag, revision, currentAtMs } = list
   const metadata = { etag, revision, currentAtMs, bytes: body.byteLength }
@@ -55,7 +56,7 @@ export interface PartnerCopy {
 }
 
 /** KV's entry for a partner: a copy, or the mark that a command puts in its place (PartnerMark). */
-export interface StoredPartner {
+export interface PartnerEntry {
   /** False if KV has neither a copy nor a mark. While D1 fails, a command can end access only if KV has an entry. */
   hasEntry: boolean
   /** Undefined if KV has no copy, or a copy that is not usable. */
@@ -69,14 +70,14 @@ export interface StoredPartner {
  * format. A mark needs no seal, because a mark gives no access.
  * @returns null when KV fails
  */
-export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {
+export async function readPartnerEntry(context: CacheContext, clientId: string): Promise<PartnerEntry | null> {
   const key = getPartnerKey(clientId)
-  const stored = await readEntry(context, 'partner', key)
-  if (stored === null) return null
-  if (stored === undefined) return { hasEntry: false, copy: undefined, endedAtMs: 0 }
-  const { shortName, endedAtMs, checkedAtMs, mac } = stored.metadata
+  const entry = await readEntry(context, 'partner', key)
+  if (entry === null) return null
+  if (entry === undefined) return { hasEntry: false, copy: undefined, endedAtMs: 0 }
+  const { shortName, endedAtMs, checkedAtMs, mac } = entry.metadata
   if (typeof endedAtMs === 'number') return { hasEntry: true, copy: undefined, endedAtMs }
-  const body = new TextDecoder().decode(stored.body)
+  const body = new TextDecoder().decode(entry.body)
   if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
     if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac)) {
       const access = parseTrusted<Omit<PartnerAccess, 'shortName'>>(body)

@@ -5,7 +5,7 @@ import type { CacheContext } from './cache-context.ts'
 import { isRecentCopy, renewCopy, type Copied } from './copy-renewal.ts'
 import type { NewestChange, D1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
-import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
+import { readPartnerEntry, writePartnerCopy, type PartnerCopy, type PartnerEntry } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
 /** D1's answer about a client. */
@@ -25,8 +25,8 @@ export interface ClientCheck {
 /** A client in memory. */
 export interface KnownClient extends Copied {
   check: ClientCheck | undefined
-  /** KV's entry for the partner, last read while D1 failed. It has no change ID, so D1 can't confirm it as it confirms a check. */
-  stored: (StoredPartner & { readAtMs: number }) | undefined
+  /** KV's entry for the partner, last read while D1 failed. An entry has no change ID, so D1 can't confirm it like a check. */
+  entry: (PartnerEntry & { readAtMs: number }) | undefined
 }
 
 /** @param clock the time in Unix milliseconds */
@@ -38,7 +38,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** True if no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
-  /** Makes a check from D1's answer. @param readAtMs Unix milliseconds at which D1 was asked */
+  /** Creates a check from D1's answer. `checkedAtMs` follows `change`, which later answers of D1 confirm. */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
     // An answer with another ID is late: another answer had a newer change, or the database was restored meanwhile.
@@ -60,13 +60,13 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
    */
   function keepInMemory(clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
-    const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
+    const client: KnownClient = clients.get(clientId) ?? { check: undefined, entry: undefined, storedAtMs: 0 }
     // The command that changed the partner has put a mark into KV, so the copy is due.
     const isUnchanged =
       client.check?.partnerChangeId === check.partnerChangeId && isSamePartner(client.check?.partner, check.partner)
     if (!isUnchanged) client.storedAtMs = 0
     client.check = check
-    if ((client.stored?.endedAtMs ?? 0) <= computeAsOfMs(check.readAtMs)) client.stored = undefined
+    if ((client.entry?.endedAtMs ?? 0) <= computeAsOfMs(check.readAtMs)) client.entry = undefined
     clients.set(clientId, client)
   }
 
@@ -92,10 +92,10 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Tells if the check may replace KV's entry: its row must be newer than the entry, and read within an hour. An older row may have been
-   * changed by hand, which gives no new change ID.
+   * Tells if a check may replace KV's entry. The check must be current, and its row must be newer than the entry, and read within the hour:
+   * an older row may have been changed by hand, which gives no new change ID.
    */
-  function mayReplace(check: ClientCheck, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
+  function mayReplace(check: ClientCheck, { copy, endedAtMs }: PartnerEntry, nowMs: number): boolean {
     const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs
     return isCurrent(check) && isRecentCopy(check.readAtMs, nowMs) && isNewerThanKv
   }
@@ -111,35 +111,34 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
    */
   async function storeCopy(context: CacheContext, clientId: string, client: KnownClient): Promise<number | undefined> {
     const { nowMs } = context
-    const stored = await readStoredPartner(context, clientId)
-    if (stored === null) return undefined
-    const { copy } = stored
+    const entry = await readPartnerEntry(context, clientId)
+    if (entry === null) return undefined
+    const { copy } = entry
     if (copy && isRecentCopy(copy.checkedAtMs, nowMs) && isSamePartner(copy.partner, client.check?.partner)) {
       return copy.checkedAtMs
     }
-    const isTooOld = client.check !== undefined && !mayReplace(client.check, stored, nowMs)
-    if (isTooOld && d1.claimProbe()) await readRow(context, clientId)
+    const isTooOld = client.check !== undefined && !mayReplace(client.check, entry, nowMs)
+    if (isTooOld && d1.mayAsk()) await readRow(context, clientId)
     const { check } = client
-    if (!check?.partner || !mayReplace(check, stored, nowMs)) return undefined
+    if (!check?.partner || !mayReplace(check, entry, nowMs)) return undefined
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
   }
 
-  /** Finds KV's entry for a partner. Reads KV at most once a minute per client. */
-  async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
-    const before = clients.get(clientId)?.stored
-    if (before && computeAgeMs(before.readAtMs, clock()) < maxAgeMs) return before
-    // While KV fails, the entry that was read before counts.
-    const entry = (await readStoredPartner(context, clientId)) ?? before ?? entryWhileKvFails
-    const stored = { ...entry, readAtMs: clock() }
+  /** Finds KV's entry for a partner. Reads KV at most once a minute per client. While KV fails, returns the entry that was read before. */
+  async function findEntry(context: CacheContext, clientId: string): Promise<PartnerEntry> {
+    const known = clients.get(clientId)?.entry
+    if (known && computeAgeMs(known.readAtMs, clock()) < maxAgeMs) return known
+    const found = (await readPartnerEntry(context, clientId)) ?? known ?? entryWhileKvFails
+    const entry = { ...found, readAtMs: clock() }
     const client = clients.get(clientId)
     if (client) {
-      client.stored = stored
+      client.entry = entry
       // When D1 answers again, the copy is due at once, because it must replace a mark soon.
       client.storedAtMs = 0
     }
     // Keeps nothing for a client ID without an entry in KV: random IDs would fill the memory.
-    else if (stored.copy || stored.endedAtMs > 0) clients.set(clientId, { check: undefined, stored, storedAtMs: 0 })
-    return stored
+    else if (entry.copy || entry.endedAtMs > 0) clients.set(clientId, { check: undefined, entry, storedAtMs: 0 })
+    return entry
   }
 
   return {
@@ -190,7 +189,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     findForOutage: async (context: CacheContext, clientId: string): Promise<ClientCheck | PartnerCopy | undefined> => {
       const { nowMs } = context
       const check = clients.get(clientId)?.check
-      const { copy, endedAtMs, hasEntry } = await readStored(context, clientId)
+      const { copy, endedAtMs, hasEntry } = await findEntry(context, clientId)
       // While D1 fails, a command can end access only if KV has an entry. So without an entry, no check counts, except a young check: a new
       // entry may take a minute to arrive here.
       const isYoung = check !== undefined && computeAgeMs(check.checkedAtMs, nowMs) <= staleWhileRevalidateMs
@@ -206,8 +205,8 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 }
 
-/** While KV fails, the check in memory decides alone, as if KV had an entry. */
-const entryWhileKvFails: StoredPartner = { hasEntry: true, copy: undefined, endedAtMs: 0 }
+/** Takes the place of an entry that was never read, while KV fails: the check in memory decides alone. */
+const entryWhileKvFails: PartnerEntry = { hasEntry: true, copy: undefined, endedAtMs: 0 }
 
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)

@@ -100,6 +100,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       throw failure
     }
     if (found && d1.isNewest(found.list.revision)) {
+      // The check confirms that the list is current.
       found.list.currentAtMs = checkedAtMs
       renewListCopy(context, key, found.list)
       return createAnswer(found, context.nowMs - checkedAtMs, false)

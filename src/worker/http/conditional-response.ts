@@ -16,8 +16,9 @@ const maxBodiesPerClient = 2
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
 /**
- * Returns a function that creates responses. It limits the memory for large bodies. A reader is a response that a client is still receiving.
- * @param maxStreamedBytes the limit for the large bodies of all readers. Several readers of a body count once. A body in the cache doesn't count
+ * Returns a function that creates responses, and limits the memory for large bodies that clients are still receiving. Such a response is
+ * called a reader.
+ * @param maxStreamedBytes the limit for the large bodies of all readers. A body counts once for all its readers, and not if it is in the cache
  * @param isCached tells if the cache holds a body
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
@@ -66,6 +67,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   }
 
   /**
+   * Answers with a body, or with a 304 if the client already has the body.
    * @param etag strong and in quotes (RFC 9110 section 8.8.3)
    * @param headers the headers of the 200 and of the 304, including ETag
    * @throws ApiError with a 503 when the bodies of readers leave no room

@@ -61,7 +61,7 @@ export async function authenticateClient(
     const hashes = listLiveHashes(partner, nowSeconds)
     let hash = hashes.find((liveHash) => liveHash === remembered.hash)
     if (hash === undefined) {
-      // D1 no longer has the remembered secret: its next sign-in must count as a stranger's.
+      // If D1 no longer has the remembered hash, the next sign-in must count as a stranger's.
       if (!isOld) remembered.forget()
       await countStranger()
       hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
