@@ -64,9 +64,9 @@ function findClientSecrets(text: string, decodings = 0): FoundSecret[] {
   let length = 0
   const lineEnds = lines.map((line) => (length += line.length))
   const findLine = (index: number) => lineEnds.findIndex((end) => index < end) + 1
-  const found = [...joined.matchAll(clientSecret)].map(({ 1: rest, index }): FoundSecret => {
-    const secret = `${secretPrefix}${rest}`
-    return { kind: isClientSecret(secret) ? 'secret' : 'cut-secret', line: findLine(index), text: secret }
+  const found = [...joined.matchAll(clientSecret)].map((match): FoundSecret => {
+    const secret = `${secretPrefix}${match[1]}`
+    return { kind: isClientSecret(secret) ? 'secret' : 'cut-secret', line: findLine(match.index), text: secret }
   })
   if (decodings === maxDecodings) return found
   let index = 0
@@ -102,8 +102,9 @@ function removeEscapes(line: string): string {
   return line
     .trim()
     .replaceAll(decimalCharacter, (_, code: string) => String.fromCodePoint(Number(code)))
-    .replaceAll(hexCharacter, (_, ...codes: string[]) =>
-      String.fromCodePoint(Number.parseInt(codes.find(Boolean) ?? '', 16)),
+    .replaceAll(hexCharacter, (_, ...groups: string[]) =>
+      // Each form of an escape has its own group: only one of them matched.
+      String.fromCodePoint(Number.parseInt(groups.find(Boolean) ?? '', 16)),
     )
     .replaceAll(noise, '')
 }
@@ -113,13 +114,11 @@ function findKeysAndTokens(line: string): [SecretKind, string][] {
   const matchAll = (pattern: RegExp, text = line) => [...text.matchAll(pattern)]
   const rest = line.replaceAll(token, ' ').replaceAll(key, ' ').replaceAll(url, ' ')
   return [
-    ...matchAll(key).map(([, kid = '', value]): [SecretKind, string] => [value ? 'signing-key' : 'key-name', kid]),
+    ...matchAll(key).map(([, kid = '', keyText]): [SecretKind, string] => [keyText ? 'signing-key' : 'key-name', kid]),
     ...matchAll(token).map(([, payload = '']): [SecretKind, string] => ['token', payload]),
-    ...matchAll(namelessKey, rest).flatMap(([one]): [SecretKind, string][] =>
-      isMixed(one) ? [['possible-key', one]] : [],
-    ),
+    ...matchAll(namelessKey, rest)
+      // A random key has capitals and small letters. Names of pages and files seldom have both.
+      .filter(([text]) => /[a-z]/.test(text) && /[A-Z]/.test(text))
+      .map(([text]): [SecretKind, string] => ['possible-key', text]),
   ]
 }
-
-/** Tells if a text has capitals and small letters, as a random key has. Names of pages and files seldom have both. */
-const isMixed = (text: string) => /[a-z]/.test(text) && /[A-Z]/.test(text)

@@ -24,8 +24,13 @@ export function prefixWithNpm(words: string): string {
 }
 
 /** @returns such as `npm run -s ops -- partner list --remote --env staging`. */
-export function describeCommand(target: Target, ...words: string[]): string {
-  return [prefixWithNpm(quoteWords(words)), ...describeFlags(target)].join(' ')
+export function describeCommand({ remote, env, persistTo }: Target, ...words: string[]): string {
+  return [
+    prefixWithNpm(quoteWords(words)),
+    ...(remote ? ['--remote'] : []),
+    ...(env === undefined ? [] : ['--env', quote(env)]),
+    ...(persistTo === undefined ? [] : ['--persist-to', quote(persistTo)]),
+  ].join(' ')
 }
 
 /** Joins words to a command line. A POSIX shell splits this line into the same words. */
@@ -44,14 +49,6 @@ export function describeMigration(target: Target): string {
 /** @returns the command that deploys an environment. */
 export function describeDeploy({ env }: Target): string {
   return `${prefixWithNpm('deploy')} --env ${env}`
-}
-
-function describeFlags({ remote, env, persistTo }: Target): string[] {
-  return [
-    ...(remote ? ['--remote'] : []),
-    ...(env === undefined ? [] : ['--env', quote(env)]),
-    ...(persistTo === undefined ? [] : ['--persist-to', quote(persistTo)]),
-  ]
 }
 
 /** Quotes a word for a POSIX shell. */

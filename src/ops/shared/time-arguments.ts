@@ -67,6 +67,7 @@ function readTime(text: string, nowSeconds: number): number | undefined {
   const [, day = '', time, zone] = timePattern.exec(text) ?? []
   const date = readDate(day, nowSeconds)
   const midnight = new Date(`${date}T00:00Z`)
+  // `Date` turns February 30 into March 2.
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
   const typed = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
   return zone === undefined ? toUnixSeconds(typed) : typed
@@ -88,17 +89,14 @@ const timeExamples = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-
 /** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time within ten years. */
 export function parseTime(text: string, nowSeconds: number): number {
   const seconds = readTime(text, nowSeconds)
-  if (seconds !== undefined && seconds > nowSeconds + maxAheadSeconds) {
-    throw new UserError(`--at must be within ten years; it is ${abbreviate(text)}.`)
+  if (seconds === undefined) {
+    throw new UserError(`--at must be a time such as ${timeExamples}; it is ${abbreviate(text)}.`)
   }
-  if (seconds !== undefined) return seconds
-  throw new UserError(`--at must be a time such as ${timeExamples}; it is ${abbreviate(text)}.`)
+  if (seconds <= nowSeconds + maxAheadSeconds) return seconds
+  throw new UserError(`--at must be within ten years; it is ${abbreviate(text)}.`)
 }
 
-/**
- * Parses the `--at` of a publication, and rounds it up to a whole minute, because the schedule runs once a minute.
- * @returns Unix seconds.
- */
+/** Parses the `--at` of a publication. Rounds up to a whole minute, because the schedule runs once a minute. @returns Unix seconds. */
 export function parseDueTime(text: string, nowSeconds: number): number {
   return Math.ceil(parseTime(text, nowSeconds) / 60) * 60
 }
@@ -127,7 +125,7 @@ export function parsePastEnd(text: string, nowSeconds: number): number {
   return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 
-/** Says when a pending publication will be published. @param state `scheduled`, or `waiting` for approval. @param dueAt Unix seconds, if it has a time. */
+/** Says when a pending publication will be published. @param publication `dueAt` has Unix seconds, or null without a time. */
 export function describeDue({ state, dueAt }: { state: string; dueAt: number | null }): string {
   if (dueAt === null) return 'once it is approved'
   const time = formatLocalTime(dueAt)

@@ -192,7 +192,7 @@ export const catalog = {
       // If the catalog changes before the answer, shows the publication again, and asks again.
       for (;;) {
         const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
-        await checkApprovable(run.store, row, run.attribution.actor)
+        checkApprovable(run.store, row, run.attribution.actor)
         const note = row.note === null ? [] : [`Note: ${row.note}`]
         const redone =
           redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]

@@ -36,7 +36,7 @@ export function mergeCatalog({ base, file, current, isPruning }: MergeInput): Me
   for (const before of isPruning ? exported : []) {
     if (currentById.has(before.id) && !fileIds.has(before.id)) changes.push({ planId: before.id, before, after: null })
   }
-  // Others removed a plan after the export, and the file did not change it: then both sides are null.
+  // Leaves out a plan that the file keeps unchanged, and that others removed after its export.
   return mergeChanges(currentById, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 

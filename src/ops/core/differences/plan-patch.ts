@@ -71,6 +71,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
       const names = listColumns([]).map((known) => known.name)
       defects.push(makeUnknownNameDefect(place, 'field', name, names))
     } else if ('expected' in column) {
+      // The name is of an amount with a wrong currency.
       defects.push({ place, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
       addDefect('no value, because partners know the plan by it', describeValue(text))

@@ -28,34 +28,26 @@ export async function findTakenBack(db: OperatorDatabase, changes: readonly Plan
   const named = recentChanges.filter((change) => lost.has(change))
   const publications = new Set(named.map(({ publication }) => publication))
   const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
-  return [
-    `The change takes back values of recent publications (${nameSome([...publications])}) in ${nameSome([...plans])}.`,
-  ]
+  const names = nameSome([...publications])
+  return [`The change takes back values of recent publications (${names}) in ${nameSome([...plans])}.`]
 }
 
-interface RecentChange extends PlanChange {
-  /** `12 by amina` */
-  publication: string
-}
+/** `publication` names the publication of the change, such as `12 by amina`. */
+type RecentChange = PlanChange & { publication: string }
 
-/**
- * Lists the recent changes whose values are lost because `change` sets a field back to the value from before one of them.
- * @param recent the recent changes of the same plan, the latest first.
- */
+/** Lists the recent changes that lose a value, because `change` sets it back. @param recent changes of the same plan, the latest first. */
 function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
   const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
     const ofPath = compared.filter(({ paths }) => paths.has(path))
-    const isBack = ofPath.some(
-      ({ earlier, paths }) => paths.get(path)?.from === to && !isNewAgain(path, change, earlier),
-    )
+    const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
     // The latest change of the path made the current value, which is lost.
     return isBack ? ofPath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 
 /** Tells if a value is new although it equals the value before `earlier`. */
-function isNewAgain(path: string, change: PlanChange, earlier: PlanChange): boolean {
+function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
   // `earlier` added the plan. Only a change that removes the plan takes this back.
   if (earlier.before === null && change.after !== null) return true
   const isReturn = mergeRules[path]?.dateField !== undefined

@@ -101,15 +101,12 @@ async function describeWithdrawal(
   for (const { id, decidedAt, actor, note } of await selectPublications(db, { planIds, states: ['published'] })) {
     if (decidedAt === null || decidedAt > at) continue
     const changes = await selectChanges(db, id, planIds)
-    if (!changes.some(({ before, after }) => isListed(before, country) && !isListed(after, country))) continue
+    const isListed = (plan: CatalogPlan | null) => plan?.viewableIn.includes(country) ?? false
+    if (!changes.some(({ before, after }) => isListed(before) && !isListed(after))) continue
     const author = note === null ? actor : `${actor} (${note})`
     return ` Publication ${id} took it off the list of ${country} at ${formatIsoTime(decidedAt)}, by ${author}.`
   }
   return ''
-}
-
-function isListed(plan: CatalogPlan | null, country: string): boolean {
-  return plan?.viewableIn.includes(country) ?? false
 }
 
 export interface PendingChange {

@@ -53,12 +53,9 @@ export async function readPending(
   const allChanges = [...changesById.values(), firstChange].flat()
   const newClaims = allChanges.flatMap(({ before, after }) => listNewClaims(before, after))
   const sharing = await selectPlansSharingClaims(db, newClaims, [...plans.keys()])
-  return { rows: sortByTime(rows), changesById, plans, sharing, restored: new Set(restored), revision }
-}
-
-/** Sorts publications by their time. Publications without a time come last. */
-function sortByTime(rows: readonly PublicationRow[]): PublicationRow[] {
-  return rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
+  // Publications without a time come last.
+  const sorted = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
+  return { rows: sorted, changesById, plans, sharing, restored: new Set(restored), revision }
 }
 
 /** The forecast of one pending publication. */
@@ -96,7 +93,7 @@ export function foresee(pending: Pending, firstChange: readonly PlanChange[] = [
       published.set(row.id, changes)
       byId.set(row.id, { misfit, changes })
     } else {
-      // If the publication fits the catalog as it is now, only earlier publications can cause the misfit.
+      // If the publication fits the catalog as it is now, `firstChange` or earlier publications cause the misfit.
       const fitsNow = foreseePublication(pending, row, pending.plans).misfit === undefined
       byId.set(row.id, { misfit: fitsNow ? addCauses(misfit, published) : misfit, changes })
     }
@@ -104,7 +101,7 @@ export function foresee(pending: Pending, firstChange: readonly PlanChange[] = [
   return { byId, plans }
 }
 
-/** Foresees one publication, if it is published now. @param plans the plans of the catalog at this moment. */
+/** Publishes one publication in memory. @param plans the catalog at that moment. */
 function foreseePublication(
   { changesById, sharing, restored }: Pending,
   { id }: PublicationRow,

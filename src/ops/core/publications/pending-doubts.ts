@@ -32,7 +32,7 @@ export async function findPendingDoubts(
     const foreseen = withChange.byId.get(row.id)
     if (foreseen === undefined) return []
     if (foreseen.misfit === undefined) {
-      return describeEffect(row, { changes, others: pending.changesById.get(row.id) ?? [], merged: foreseen.changes })
+      return describeEffect(row, pending.changesById.get(row.id) ?? [], foreseen.changes, changes)
     }
     // The log already shows a conflict that the publication has without this change.
     const conflictsAnyway = withoutChange.byId.get(row.id)?.misfit !== undefined
@@ -54,32 +54,34 @@ function describeConflict(
   return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
 }
 
-interface Effect {
-  /** The plans of the change that an operator is about to publish. */
-  changes: readonly PlanChange[]
-  /** The plans of the pending publication, as its author proposed them. */
-  others: readonly PlanChange[]
-  /** The plans of the pending publication, merged with `changes`. */
-  merged: readonly PlanChange[]
-}
-
 /**
- * Says to which values a pending publication will later set the fields of `changes`.
+ * Says to which values a pending publication will later set the fields of a change.
+ * @param proposed the plans of the publication, as its author proposed them.
+ * @param merged the plans of the publication, merged with `changes`.
+ * @param changes the plans of the change.
  * @returns a sentence; an empty list when the publication sets none of these fields.
  */
-function describeEffect(row: PublicationRow, { changes, others, merged }: Effect): string[] {
-  const ownById = new Map(changes.map((own) => [own.planId, own]))
-  const mergedById = new Map(merged.map(({ planId, after }) => [planId, after]))
-  const effects = others.flatMap((other) => {
-    const own = ownById.get(other.planId)
-    if (own === undefined) return []
-    const name = (other.after ?? other.before)?.identifier
-    if (!other.before || !other.after) return `${other.before ? 'remove' : 'add'} ${name}`
-    const after = mergedById.get(other.planId) ?? {}
-    const ownFields = listFields(own)
-    // A computed field only follows another field, which is named.
-    const fields = [...listFields(other)].filter((field) => ownFields.has(field) && !mergeRules[field]?.compute)
-    return fields.map((field) => `set ${field} of ${name} to ${abbreviate(Reflect.get(after, field))}`)
+function describeEffect(
+  row: PublicationRow,
+  proposed: readonly PlanChange[],
+  merged: readonly PlanChange[],
+  changes: readonly PlanChange[],
+): string[] {
+  const changesByPlan = new Map(changes.map((change) => [change.planId, change]))
+  const mergedByPlan = new Map(merged.map(({ planId, after }) => [planId, after]))
+  const effects = proposed.flatMap(({ planId, before, after }) => {
+    const change = changesByPlan.get(planId)
+    if (change === undefined) return []
+    if (before === null) return `add ${after?.identifier}`
+    if (after === null) return `remove ${before.identifier}`
+    const changedFields = listFields(change)
+    const mergedPlan = mergedByPlan.get(planId) ?? {}
+    return (
+      [...listFields({ planId, before, after })]
+        // A computed field follows another field, which is named.
+        .filter((field) => changedFields.has(field) && !mergeRules[field]?.compute)
+        .map((field) => `set ${field} of ${after.identifier} to ${abbreviate(Reflect.get(mergedPlan, field))}`)
+    )
   })
   if (effects.length === 0) return []
   return [`Publication ${row.id} by ${row.actor} will ${nameSome(effects)}, ${describeDue(row)}.`]

@@ -88,7 +88,11 @@ export async function listDoubts(
 
 /** @throws UserError when the plans of the change contradict each other or the catalog, or its time is not in the future. */
 export async function checkChange(store: Store, { changes, dueAt }: PreparedChange): Promise<void> {
-  if (dueAt !== undefined) await checkFuture(store, dueAt)
+  if (dueAt !== undefined && dueAt <= (await selectNowSeconds(store.db))) {
+    throw new UserError(
+      `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
+    )
+  }
   const finder = createMisfitFinder<CatalogPlan>()
   for (const { before, after } of changes) finder.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
@@ -104,13 +108,6 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
     ])
   }
   throw makeDefectError(describeContradictions('contradictions' in misfit ? misfit.contradictions : []))
-}
-
-async function checkFuture(store: Store, dueAt: number): Promise<void> {
-  if (dueAt > (await selectNowSeconds(store.db))) return
-  throw new UserError(
-    `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
-  )
 }
 
 /**

@@ -52,21 +52,15 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
   const changesById = planIds && (await selectChangesOf(store.db, rowIds, planIds))
-  const forecast = await addForecast(store, rows)
-  return forecast.map((row) => Object.assign(row, { changes: changesById?.get(row.id) ?? [] }))
+  const pending = await readPending(store.db, await listForForecast(store.db, rows), { plans: 'contested' })
+  const forecast = foresee(pending)
+  return rows.map((row) => {
+    const changes = changesById?.get(row.id) ?? []
+    return Object.assign(addMisfit(row, forecast.byId.get(row.id)?.misfit), { changes })
+  })
 }
 
-/** Adds the reason why it can't be published to each pending publication that does not fit. */
-async function addForecast({ db }: Store, rows: readonly PublicationRow[]): Promise<ForecastRow[]> {
-  const pending = await readPending(db, await listForForecast(db, rows), { plans: 'contested' })
-  const { byId } = foresee(pending)
-  return rows.map((row) => addMisfit(row, byId.get(row.id)?.misfit))
-}
-
-/**
- * Lists the publications that a forecast of `rows` needs: the pending ones among `rows`, and all scheduled publications if one of `rows` is
- * scheduled, because earlier ones may conflict with it.
- */
+/** Lists the pending ones of `rows`. If one of them is scheduled, also lists all other scheduled publications, which may conflict with it. */
 async function listForForecast(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
   if (pending.every(({ state }) => state !== 'scheduled')) return pending
@@ -113,7 +107,7 @@ export interface ReadPublication {
   redoneActor: string | undefined
 }
 
-/** @throws UserError when there is no such publication. */
+/** Reads a publication, with a forecast if it is pending. @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
   const { db } = store
   const row = await findPublication(store, id)
@@ -159,9 +153,6 @@ export async function findPlanChange({ db, target }: Store, id: number, plan: st
 
 /** @returns such as `Did you mean gold?`, for a mistyped identifier; undefined when no plan has a similar identifier. */
 export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
-  const plans = await selectSummaries(db)
-  return suggestName(
-    name,
-    plans.map(({ identifier }) => identifier),
-  )
+  const identifiers = (await selectSummaries(db)).map(({ identifier }) => identifier)
+  return suggestName(name, identifiers)
 }

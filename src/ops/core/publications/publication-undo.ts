@@ -56,7 +56,7 @@ export async function prepareUndo(
       ...later.map(({ sentence }) => sentence),
       hasOthers
         ? `To take back the other plans: ${undo(String(id), ...planFlags, '--except-changed')}`
-        : `To take that back first: ${undo(String(later[0]?.publicationId ?? id))}`,
+        : `To take the later change back first: ${undo(String(later[0]?.publicationId ?? id))}`,
     ])
   }
   if (prepared.changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back.`)

@@ -1,4 +1,4 @@
-// Publishes a change of the catalog: now, at a time, or after another operator approved it.
+// Publishes changes of the catalog: now, at a time, or after another operator approved them.
 import { describeMisfit } from '../../../catalog/fit.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
@@ -48,7 +48,8 @@ export async function publishProposal(
 ): Promise<PublishResult> {
   const { baseRevision, changes, warnings = [], dueAt = null, undoneId = null, redoneId = null } = proposal
   const needsApproval = readNeedsApproval(store)
-  const state = needsApproval ? 'waiting' : dueAt === null ? 'published' : 'scheduled'
+  const stateOnceApproved = dueAt === null ? 'published' : 'scheduled'
+  const state = needsApproval ? 'waiting' : stateOnceApproved
   const origin = { undoneId, redoneId, warnings: [...warnings], baseRevision }
   const id = await stagePublication(store.db, { ...attribution, ...origin, dueAt, needsApproval }, changes)
   const decision = { publicationId: id, actor: attribution.actor, note: null }
@@ -56,22 +57,23 @@ export async function publishProposal(
   // The first attempt expects that nobody else published after `baseRevision`.
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    if (await publishOrRelease(store, decision, state, compared)) {
+    if (await publishOrLetWait(store, decision, state, compared)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
       // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
-      return { kind: 'made', publication: checkNotEnded(store, await findPublication(store, id)) }
+      return { kind: 'made', publication: checkPublishedOrPending(store, await findPublication(store, id)) }
     }
     const comparison = await compareStaged(store.db, id)
     if (comparison.kind === 'unavailable') {
       // The schedule deletes publications that have been staged for an hour.
       throw new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
     }
-    if (comparison.kind === 'conflict') throw makeConflictError(describeMisfit(comparison.misfit))
+    if (comparison.kind === 'conflict')
+      throw new UserError(`It can’t be published: ${describeMisfit(comparison.misfit)}.`)
     // The author must confirm a merged change before it is published now. A scheduled or waiting publication is merged when it is published.
     if (comparison.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
-      if (conflicts.length > 0) throw makeConflictError(describeMisfit({ kind: 'changed_fields', conflicts }))
-      return { kind: 'outdated', change }
+      if (conflicts.length === 0) return { kind: 'outdated', change }
+      throw new UserError(`It can’t be published: ${describeMisfit({ kind: 'changed_fields', conflicts })}.`)
     }
     compared = comparison
   }
@@ -79,11 +81,11 @@ export async function publishProposal(
 }
 
 /**
- * Publishes a staged publication, or makes it `waiting` or `scheduled`. Before, other commands don't see the publication.
+ * Publishes a staged publication, or makes it `waiting` or `scheduled`. Until then, other commands don't see the publication.
  * @param compared the revision from which the publication was computed, and the last revision that it was compared with.
  * @returns false when others published after the comparison: nothing was changed.
  */
-function publishOrRelease(
+function publishOrLetWait(
   store: Store,
   decision: Decision,
   state: Publication['state'],
@@ -93,18 +95,14 @@ function publishOrRelease(
     if (state === 'published') return (await publish(store.db, decision, 'now', compared)) !== undefined
     return releasePublication(store.db, decision.publicationId, state, compared.comparedRevision)
   }
-  // The row of a publication can be read only when it is no longer staged.
+  // `selectPublication` finds the row only when the publication is no longer staged.
   return changeStateOnce(store, decision.publicationId, changeState, () => true)
-}
-
-function makeConflictError(reason: string): UserError {
-  return new UserError(`It can’t be published: ${reason}.`)
 }
 
 /**
  * Changes the state of a publication exactly once, even if the database's answer is lost.
  * @param changeState returns true when it changed the state. When the store repeats the statement after a lost answer, it returns false.
- * @param isChanged tells if the row of the publication shows the change, also if others changed the state again.
+ * @param isChanged tells if the row of the publication shows the change, even after others changed the state again.
  * @returns true when this call changed the state.
  */
 async function changeStateOnce(
@@ -125,8 +123,11 @@ async function changeStateOnce(
   return isMade ?? false
 }
 
-/** Returns a publication that was published or is pending. @throws UserError when it conflicted or was cancelled: no plan changed. */
-function checkNotEnded({ target }: Store, { id, state, dueAt, conflict, decidedBy }: PublicationRow): Publication {
+/** @throws UserError when a publication conflicted or was cancelled: it changed no plan. Otherwise returns the publication. */
+function checkPublishedOrPending(
+  { target }: Store,
+  { id, state, dueAt, conflict, decidedBy }: PublicationRow,
+): Publication {
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   throw new UserError(
@@ -165,23 +166,23 @@ export async function approvePublication(
   seenRevision?: number,
 ): Promise<PublicationRow | undefined> {
   const pending = await findPublication(store, publicationId)
-  await checkApprovable(store, pending, actor)
+  checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
   const isScheduled = isLater && (await approveAndSchedule(store, decision))
   // If the time of the publication came just now, it was not scheduled, and is published.
-  const isApproved = isScheduled || (await approveNow(store, decision, seenRevision))
-  if (isApproved === 'unseen') return undefined
+  const approval = isScheduled || (await approveNow(store, decision, seenRevision))
+  if (approval === 'unseen') return undefined
   const row = await findPublication(store, publicationId)
-  if (!isApproved) {
+  if (!approval) {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
-  checkNotEnded(store, row)
+  checkPublishedOrPending(store, row)
   return row
 }
 
 /** @throws UserError when a publication does not wait for approval, or its author is `actor`. */
-export async function checkApprovable(store: Store, row: PublicationRow, actor: string): Promise<void> {
+export function checkApprovable(store: Store, row: PublicationRow, actor: string): void {
   if (row.state !== 'waiting') throw makeStateError(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
   throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
@@ -252,8 +253,8 @@ export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
 }
 
 /**
- * Makes an error about an action that the state of a publication does not allow. Names the command that takes the publication back or
- * stops it, if one can.
+ * Makes an error about a publication that is in the wrong state. Names the command that takes a published publication back, or stops a
+ * pending one.
  * @param problem the end of a sentence about the publication, such as `can’t be cancelled`.
  */
 export function makeStateError(
@@ -279,7 +280,7 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
   return findPublication(store, result.publication.id)
 }
 
-/** `1 plan`, `2 plans` */
+/** @returns `1 plan`, or such as `2 plans`. */
 export function countPlans(count: number): string {
   return `${count} ${count === 1 ? 'plan' : 'plans'}`
 }

@@ -34,9 +34,7 @@ export function checkNoSecrets(texts: readonly string[]): void {
   }
 }
 
-const maxActorLength = 100
-const maxNoteLength = 2000
-const maxCommandLength = 500
+const maxLengths = { actor: 100, note: 2000, command: 500 }
 
 /** Checks the actor and the note, and cuts a long command. @throws UserError when there is no actor, or a text can't be recorded. */
 export function checkAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
@@ -46,11 +44,9 @@ export function checkAttribution({ actor, command, note }: Partial<Attribution> 
   if (actor.toLowerCase() === 'schedule') {
     throw new UserError('The record uses the name schedule for the Worker: choose another.')
   }
-  throwProblems([
-    findLineProblem('actor', actor, maxActorLength),
-    note ? findLineProblem('note', note, maxNoteLength) : undefined,
-  ])
-  const isTooLong = command.length > maxCommandLength
-  const recordedCommand = isTooLong ? `${command.slice(0, maxCommandLength - 1)}…` : command
-  return { actor, command: recordedCommand, note: note || null }
+  const noteProblem = note ? findLineProblem('note', note, maxLengths.note) : undefined
+  throwProblems([findLineProblem('actor', actor, maxLengths.actor), noteProblem])
+  const isTooLong = command.length > maxLengths.command
+  const shortCommand = isTooLong ? `${command.slice(0, maxLengths.command - 1)}…` : command
+  return { actor, command: shortCommand, note: note || null }
 }
