@@ -51,7 +51,7 @@ const text = (maxLength: number, rules = textRules) => {
   return (
     z
       .string(error)
-      // Texts that look the same become equal: filters compare texts, and so does the merge of plans that share a category.
+      // Texts that look the same become equal, because filters compare texts, and plans with the same category must have equal texts.
       .normalize('NFC')
       .trim()
       .refine((value) => findBrokenRule(value) === undefined, {

@@ -36,7 +36,7 @@ export function parseCsv(text: string): Spreadsheet {
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const place = `row ${Number(error['records']) + 1}, cell ${Number(error['index']) + 1}`
-    throw new UserError(`The file is not CSV: in ${place}, a quote is missing, or one too many.`)
+    throw new UserError(`The file is not CSV: in ${place}, a quote is missing, or there is one too many.`)
   }
 }
 

@@ -22,7 +22,8 @@ export async function formatLogFile(
   readChanges?: () => Promise<readonly LogRow[]>,
 ): Promise<{ content: string | Uint8Array; lacksChanges: boolean }> {
   const [, format] = /\.(xlsx|csv)$/i.exec(file) ?? []
-  if (format === undefined) throw new UserError('A log is written as .xlsx or .csv: let the name end so.')
+  if (format === undefined)
+    throw new UserError('A log is written as .xlsx or .csv: let the name of the file end with .xlsx or .csv.')
   if (format.toLowerCase() === 'csv') {
     return { content: formatCsv({ rows: encodeRows(rows, true) }), lacksChanges: readChanges !== undefined }
   }

@@ -127,7 +127,7 @@ function escapeLetters(text: string): string {
 
 function readTable(sheet: Sheet, format: CellFormat): PlanTable {
   const headerIndex = findHeaderIndex(sheet)
-  const { columns, originIndex, ignored, defects: headerDefects } = readHeader(sheet, headerIndex)
+  const { columns, originIndex, ignoredNames, defects: headerDefects } = readHeader(sheet, headerIndex)
   const body = sheet.rows
     .map((cells, index): PlanRow => ({ place: locateRow(sheet, index), index, cells }))
     .slice(headerIndex + 1)
@@ -139,7 +139,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
   const [firstOrigin = ''] = origins.keys()
   return {
     origin: parseCatalogOrigin(firstOrigin),
-    notes: [...describeIgnored(ignored), ...describeHidden(sheet, columns, rows)],
+    notes: [...describeIgnored(ignoredNames), ...describeHidden(sheet, columns, rows)],
     columns,
     rows,
     headerPlace: locateRow(sheet, headerIndex),
@@ -153,19 +153,13 @@ function locateRow({ name }: Sheet, index: number): Place {
   return { kind: 'row', owner: `${sheet}row ${index + 1}` }
 }
 
-interface Header extends Pick<PlanTable, 'columns' | 'defects'> {
-  /** The position of the column `exportedFrom`; undefined without this column. */
-  originIndex: number | undefined
-  /** The names of columns that are no field of a plan. */
-  ignored: readonly string[]
-}
-
-function readHeader(sheet: Sheet, headerIndex: number): Header {
+/** Reads the names of the columns. @returns also the position of `exportedFrom`, if any, and names that are no field of a plan. */
+function readHeader(sheet: Sheet, headerIndex: number) {
   const place = locateRow(sheet, headerIndex)
   const [names = [], ...body] = sheet.rows.slice(headerIndex)
   const defects: Defect[] = []
   const columns: PlanTable['columns'][number][] = []
-  const ignored: string[] = []
+  const ignoredNames: string[] = []
   let originIndex: number | undefined
   const width = body.reduce((widest, row) => Math.max(widest, row.length), names.length)
   for (let index = 0; index < width; index++) {
@@ -179,13 +173,13 @@ function readHeader(sheet: Sheet, headerIndex: number): Header {
     } else if (title === originColumn) originIndex = index
     else if (column === undefined) {
       const defect = makeUnknownColumnDefect(title, place)
-      if (defect === undefined) ignored.push(title)
+      if (defect === undefined) ignoredNames.push(title)
       else defects.push(defect)
     } else if ('expected' in column) addDefect(`${column.expected} after the dot`, abbreviate(title))
     else if (columns.some((other) => other.name === column.name)) addDefect('each column once', `${column.name} twice`)
     else columns.push({ ...column, index })
   }
-  return { columns, originIndex, ignored, defects }
+  return { columns, originIndex, ignoredNames, defects }
 }
 
 /** @returns a defect if the name is similar to the name of a column, or begins with a field; otherwise undefined, and the column is ignored. */

@@ -62,13 +62,10 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, areField
 
 /** Finds the implausible values that a change gives to a plan. A value that the plan had before is no finding. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
-  const listKeyedFindings = (plan: CatalogPlan | null) =>
-    (plan ? findImplausibleValues(plan, today) : []).map((finding) => {
-      const value = readPath(plan, ...(finding.field ?? '').split('.'))
-      return { finding, key: JSON.stringify([finding.rule, finding.field, value]) }
-    })
-  const known = new Set(listKeyedFindings(before).map(({ key }) => key))
-  return listKeyedFindings(after).flatMap(({ finding, key }) => (known.has(key) ? [] : finding))
+  const makeKey = (plan: CatalogPlan, { rule, field = '' }: PlanFinding) =>
+    JSON.stringify([rule, field, readPath(plan, ...field.split('.'))])
+  const known = new Set(before && findImplausibleValues(before, today).map((finding) => makeKey(before, finding)))
+  return after ? findImplausibleValues(after, today).filter((finding) => !known.has(makeKey(after, finding))) : []
 }
 
 /** @returns the changed plan, with only the countries where customers see a new name or coolName; an empty list without such a country. */

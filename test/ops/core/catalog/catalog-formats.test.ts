@@ -114,7 +114,7 @@ test.each([
   [
     'x.csv',
     utf8('identifier,name\na,"b\nc,d\n'),
-    'The file is not CSV: in row 2, cell 2, a quote is missing, or one too many.',
+    'The file is not CSV: in row 2, cell 2, a quote is missing, or there is one too many.',
   ],
   ['x.xlsx', utf8('PK\u0003\u0004 and no archive'), /^The file is not a readable \.xlsx file: /],
 ])('refuses a file that is not what %s says', async (file, bytes, message) => {
