@@ -2,7 +2,7 @@
 
 /**
  * Says for each country what is in its list and what a partner's program should do with the list. The texts are Markdown of one paragraph.
- * test/catalog/demo.test.ts compares them with the lists of demo.json.
+ * test/catalog/demo.test.ts checks that the lists of demo.json are as described.
  */
 export const demoCases = {
   KE: {

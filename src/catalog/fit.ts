@@ -13,10 +13,7 @@ export interface ComparedPlan<Plan> {
   current: Plan | null
 }
 
-/**
- * A value on which the plans of a catalog must agree: all plans with category 5 have the same `category`, one plan has the identifier
- * `gold`.
- */
+/** A value on which the plans of a catalog must agree: all plans with category 5 have one `category`, and one plan is called `gold`. */
 export interface Claim {
   /** A field with an object that has an ID, such as `category`; `identifier`; or `members`, for the names of a plan's fields. */
   field: string
@@ -47,10 +44,7 @@ export type Misfit =
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
-/**
- * Compares a change with the catalog. Takes the plans of the change one by one, because memory may not hold all of them. Add all plans before
- * you ask for a result.
- */
+/** Compares a change with the catalog. Takes plans one by one, because memory may not hold all. Add all plans before you ask for a misfit. */
 export function createMisfitFinder<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
@@ -110,7 +104,7 @@ const makeClaimKey = ({ field, id }: Claim) => `${field} ${String(id)}`
 const readIdentifier = (plan: PlainPlan) => String(plan['identifier'])
 
 function listClaims(plan: PlainPlan): Claim[] {
-  // A removed field has the value undefined.
+  // A field with the value undefined does not exist.
   const names = Object.keys(plan).filter((name) => plan[name] !== undefined)
   return [
     { field: 'identifier', id: plan['identifier'], value: plan['id'] },

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'
 import { findCountryHint, isCountryCode } from './country-codes.ts'
 
-/** The digits that an amount or a return may have. */
+/** The maximum number of digits in an amount or a return. */
 export const maxDigits = 15
 /** One less than MAX_SAFE_INTEGER: the filter categoryId turns larger numbers into MAX_SAFE_INTEGER, which no category has. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
@@ -211,7 +211,7 @@ const planShape = {
 export const planSchema = z.strictObject(planShape)
 export type Plan = z.infer<typeof planSchema>
 
-/** A plan in a catalog file: with the countries where it is viewable. */
+/** A plan in a catalog file. In addition, it has the countries where it is viewable. */
 export const catalogPlanSchema = z
   .strictObject(
     {

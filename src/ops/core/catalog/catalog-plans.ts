@@ -23,7 +23,7 @@ import { UserError } from '../../shared/user-error.ts'
 export type { PlanSummary }
 
 /**
- * Lists all plans, or the plans that are viewable in a country, in ascending ID.
+ * Lists all plans, or the plans that are viewable in a country, in ascending order of ID.
  * @param atSeconds the time of the plans, past or future. For a future time, the result has the changes that are scheduled until then.
  * @throws UserError for an unknown country, or for a time before the first publication.
  */

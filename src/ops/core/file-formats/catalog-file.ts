@@ -100,8 +100,8 @@ function locateByIdentifier(identifier: string): Place {
 
 /**
  * Turns the issues that a zod schema found into defects.
- * @param place the place of `value`, which the schema refused. To it, a defect adds the field.
- * @param names the names of the known fields, from which a mistyped name gets a suggestion.
+ * @param value the value that the schema refused. @param place the place of the value, to which each defect adds the field.
+ * @param names the known fields. The defect of an unknown field suggests the most similar one.
  */
 export function listDefects(
   { issues }: z.ZodError,
@@ -199,7 +199,7 @@ export function describeContradictions(
 
 const expectUnique = (field: string) => `an ${field} that no other plan has`
 
-/** The suggestion of a free ID ignores IDs from here on: a plan of the demo catalog has the highest possible ID, and none follows it. */
+/** A suggested free ID follows the highest ID below this limit: the demo catalog has a plan with the highest possible ID. */
 const suggestedIdLimit = 2 ** 52
 
 /** Finds plans that would change their ID, or take the ID of another plan of the catalog. @param plans the plans after a change. */

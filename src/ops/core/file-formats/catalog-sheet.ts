@@ -56,7 +56,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
     const fields = readPlanRow(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
     if (data) validPlans.set(data, row.place)
-    // A missing column is one defect above, and no defect of each row.
+    // Reports a missing column once, above, and not for each row.
     else defects.push(...listDefects(error, fields, row.place).filter(({ place }) => present.has(place.field ?? '')))
   }
   defects.push(...findContradictions(validPlans))

@@ -47,7 +47,7 @@ export function makeDefectError(defects: readonly Defect[]): UserError {
   return new UserError([...new Set(lines)])
 }
 
-/** Makes a key that is equal for defects of one kind: they have the same field, or else the same found text, and expect the same. */
+/** Makes the key of a kind of defects from the field (without a field, from the found text) and from what is expected. */
 function makeKindKey({ place, expected, found, isOfColumn = false }: Defect): string {
   return JSON.stringify([place.kind, place.field ?? found, expected, isOfColumn])
 }

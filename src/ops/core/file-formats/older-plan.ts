@@ -17,7 +17,7 @@ export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape
     if (value !== undefined) filled[name] = value
     isComplete &&= value === found
   }
-  // The schema has every field of the type.
+  // The schema has every field of T. So the copy is a T.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return isComplete ? plan : (filled as T)
 }

@@ -62,10 +62,7 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
   return cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === '')
 }
 
-/**
- * Reads a cell that is not empty. The text `null` means no value. Returns a cell with another type than its column unchanged: the schema
- * refuses it.
- */
+/** Reads a cell that is not empty. The text `null` means no value. Returns a cell of a wrong type unchanged, so that the schema refuses it. */
 export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   const isNull = cell === 'null' || (kind !== 'text' && typeof cell === 'string' && cell.trim() === 'null')
   if (isNull) return getEmptyValue(kind)
@@ -85,7 +82,7 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   }
 }
 
-/** @returns the value of a field without a value: null, or an empty list. */
+/** @returns the field's value for an empty cell and for the text `null`. */
 export function getEmptyValue(kind: ColumnKind): null | [] {
   return kind === 'list' ? [] : null
 }
@@ -112,7 +109,7 @@ function decodeAmount(cell: Cell): unknown {
   return new UnusableCell(abbreviate(text), { fix })
 }
 
-/** Rounds to the digits that a spreadsheet shows: the formula 0.1 + 0.2 gives 0.30000000000000004. */
+/** Rounds to the digits that a spreadsheet shows, because the formula 0.1 + 0.2 gives 0.30000000000000004. */
 function roundNumber(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(sheetDigits))
 }

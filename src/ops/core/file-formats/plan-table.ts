@@ -79,7 +79,7 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
   const table = readTable(sheet, format)
-  // The name `identifier` has capitals: the defects suggest the right name.
+  // The column is called `Identifier` or `IDENTIFIER`. The defects suggest the right name.
   if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
   if (sheets.length === 1) return table
   const unread = sheet.isHidden ? [] : planSheets.filter(({ isHidden }) => isHidden)

@@ -35,7 +35,7 @@ function isPermutation(changes: readonly ValueChange[]): boolean {
 const minShuffled = 8
 /** An ordinary return changes by less in a month. */
 const ordinaryChangePoints = 2
-/** The share of shuffled returns. In an ordinary month of the demo catalog, a tenth of the returns look shuffled. */
+/** A smaller share of numbers may look shuffled by chance: in an ordinary month of the demo catalog, a tenth of the returns do. */
 const minShuffledShare = 1 / 4
 
 /**

@@ -62,10 +62,16 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, areField
 
 /** Finds the implausible values that a change gives to a plan. A value that the plan had before is no finding. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
-  const makeKey = (plan: CatalogPlan, { rule, field = '' }: PlanFinding) =>
-    JSON.stringify([rule, field, readPath(plan, ...field.split('.'))])
-  const known = new Set(before && findImplausibleValues(before, today).map((finding) => makeKey(before, finding)))
-  return after ? findImplausibleValues(after, today).filter((finding) => !known.has(makeKey(after, finding))) : []
+  const known = new Set(
+    before && findImplausibleValues(before, today).map((finding) => makeFindingKey(before, finding)),
+  )
+  if (after === null) return []
+  return findImplausibleValues(after, today).filter((finding) => !known.has(makeFindingKey(after, finding)))
+}
+
+/** Makes a key from the rule, the field and the value of a finding. */
+function makeFindingKey(plan: CatalogPlan, { rule, field = '' }: PlanFinding): string {
+  return JSON.stringify([rule, field, readPath(plan, ...field.split('.'))])
 }
 
 /** @returns the changed plan, with only the countries where customers see a new name or coolName; an empty list without such a country. */
