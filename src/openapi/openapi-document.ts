@@ -6,7 +6,7 @@ import { describePlansOperation, describeTokenOperation, exampleRequestId } from
 import { describePlan } from './plan-json-schema.ts'
 
 /**
- * Returns openapi.json.
+ * Returns the content of openapi.json.
  * @param origin the origin of the service. Without an origin, the addresses are relative, and some tools can't resolve them.
  */
 export function formatOpenapi(origin = ''): string {
@@ -181,7 +181,7 @@ function buildOpenapi(origin: string) {
   }
 }
 
-/** Describes a header that its responses always have. @param rule what the value must match */
+/** Describes a required header. @param rule the JSON Schema of the value, without its type */
 function describeHeader(
   description: string,
   rule: { format?: string; const?: string; pattern?: string },

@@ -1,7 +1,7 @@
 // Declares the parts of openapi.json that the site reads.
 import type { FieldSchema } from './plan-json-schema.ts'
 
-export interface Reference {
+interface Reference {
   $ref: string
 }
 

@@ -1,4 +1,4 @@
-// A plan as JSON Schema, from the zod schema of a plan.
+// Converts the zod schema of a plan to JSON Schema.
 import { z } from 'zod'
 import { planSchema } from '../catalog/plan-schema.ts'
 
@@ -55,7 +55,7 @@ export function describePlan() {
   return { plan: { ...plan, description: 'An investment plan.', properties: fields }, objects }
 }
 
-/** By field, the name of its schema, if it is not the name of the field with a capital. Generated clients name their types so. */
+/** The names of schemas that are not the field's name with a capital letter, by field. Generated clients use them for types. */
 const schemaNames: Record<string, string> = { category: 'PlanCategory', productRiskLevel: 'RiskLevel' }
 
 /** Returns the last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */

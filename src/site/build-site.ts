@@ -42,7 +42,7 @@ export async function buildSite(folder: string, origin = ''): Promise<void> {
     await writeSite(draft, origin)
     await replaceFiles(folder, draft)
   } finally {
-    // After a failure, the writes of other files go on. A file that is written during `rm` makes it fail, so it retries.
+    // After a failure, other files may still be written. A new file in the folder makes `rm` fail, so `rm` retries.
     await rm(draft, { recursive: true, force: true, maxRetries: 10 })
   }
 }

@@ -1,7 +1,7 @@
 // Renders a block of code with a copy button: when the site is built, and in the browser on "Try it".
 import { raw } from 'hono/html'
 
-/** The code can have the focus, so that the keyboard scrolls it. @param markup the text as HTML, for example with colors */
+/** Readers can move the focus to the code, and scroll it with the keyboard. @param markup the text as HTML, for example with colors */
 export function renderCodeBlock(text: string, markup = escapeText(text)) {
   const label = escapeText(`Copy ${text.split('\n', 1)[0]}`)
   const button = `<button class="copy" type="button" aria-label="${label}">Copy</button>`

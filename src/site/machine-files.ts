@@ -47,14 +47,14 @@ export function formatAuthorizationServerMetadata(origin: string): string {
     token_endpoint: `${origin}/api/v3/partners/auth`,
     token_endpoint_auth_methods_supported: ['client_secret_basic'],
     grant_types_supported: ['client_credentials'],
-    // Required, and empty: there is no authorization endpoint.
+    // This field is required. It is empty because there is no authorization endpoint.
     response_types_supported: [],
     service_documentation: `${origin}/tokens`,
   }
   return `${JSON.stringify(metadata, null, 2)}\n`
 }
 
-/** https://www.sitemaps.org/protocol.html */
+/** Returns the sitemap (https://www.sitemaps.org/protocol.html). */
 export function formatSitemap(origin: string, sections: readonly Section[]): string {
   const urls = sections.flatMap(({ pages }) => pages.map(({ path }) => `<url><loc>${origin}${path}</loc></url>\n`))
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
@@ -73,7 +73,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
   ].join('\n')
 }
 
-/** An Atom feed (RFC 4287) at `/changes.xml`. */
+/** Returns an Atom feed (RFC 4287) of the versions of the API. */
 export async function formatFeed(origin: string): Promise<string> {
   const feed = html`<feed xmlns="http://www.w3.org/2005/Atom">
     <title>Investment Plan Catalog: changes of the API</title>

@@ -21,7 +21,7 @@ export interface Section {
 }
 
 const siteName = 'Investment Plan Catalog'
-/** The pages in the header. */
+/** The paths of the pages that the header links to. */
 const shortcuts = new Set(['/try', '/reference', '/errors'])
 
 /** Returns the path of a page's Markdown, such as `/tokens.md`. */
@@ -97,7 +97,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
 /** A page with fewer headings of level 2 has no "On this page". */
 const minHeadings = 4
 
-/** Puts "Copy page" and "On this page" below the title. */
+/** Returns the page's content as HTML, with "Copy page" and "On this page" below the title. */
 async function insertTools({ body, markdown }: Page): Promise<string> {
   const text = String(await body)
   const copy = markdown && html`<button class="copy copy-page" type="button">Copy page</button>`

@@ -1,4 +1,4 @@
-// Cuts the excerpts of search results. It is not in search-engine.ts, which loads later.
+// Cuts the excerpts of search results. Pages load this file at once, but search-engine.ts only when the reader opens the search.
 
 /** Cuts a text, at spaces, to about `length` characters around the first term in it. @param terms in lower case */
 export function cutExcerpt(text: string, terms: readonly string[], length: number): string {

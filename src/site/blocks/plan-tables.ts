@@ -1,4 +1,4 @@
-// The tables of the filters and of the cases of the sandbox, from the catalog.
+// Formats two tables from the catalog: the filters, and the cases of the sandbox.
 import { demoCases } from '../../catalog/demo-cases.ts'
 import { planFilters } from '../../catalog/plan-filters.ts'
 import { formatMarkdownTable } from '../markdown.ts'

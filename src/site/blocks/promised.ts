@@ -12,7 +12,7 @@ export const promised: Record<string, string> = {
   availabilityPercent: String(availabilityTargetPercent),
   failedMinutes: String(Math.round((1 - availabilityTargetPercent / 100) * availabilityDays * 24 * 60)),
   freshnessMinutes: String(promises.freshnessSeconds / 60),
-  // A copy can be this old when an outage begins: it still answers for the rest of the time.
+  // A copy can already be `copyRenewalHours` old when an outage begins. It answers for the remaining hours.
   copyHours: String(staleIfErrorHours - copyRenewalHours),
   noticeDays: String(promises.breakingChangeNoticeDays),
   fairUse: String(promises.fairUsePerMinute),

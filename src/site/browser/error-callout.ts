@@ -6,6 +6,7 @@ import type { Markup } from '../page-shell.ts'
 
 export function renderError(error: unknown): Markup {
   const message = error instanceof Error ? error.message : String(error)
+  // The client refuses a wrong value of the form with another error, before it sends a request.
   if (!(error instanceof InvestmentPlansError)) return renderCallout(message, 'Correct it, then try again.')
   const { status, code, requestId, retryAfterSeconds } = error
   if (!isErrorCode(code))

@@ -4,11 +4,11 @@ import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
-// On a wide screen, frame.css puts "On this page" beside the text, where it is open.
+// Opens "On this page" on a wide screen, where frame.css puts it beside the text.
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
-// Ctrl+K and Command+K open the search. With a single key, spoken words could open it (WCAG 2.1.4).
+// Ctrl+K and Command+K open the search. A key alone could be pressed by speech input by mistake (WCAG 2.1.4).
 const openSearch = createSearchDialog()
 document.querySelector('button.search')?.addEventListener('click', openSearch)
 document.addEventListener('keydown', (event) => {

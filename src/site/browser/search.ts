@@ -37,7 +37,7 @@ export function createSearchDialog(): () => void {
     } catch {
       loadingEngine = undefined
       list.replaceChildren()
-      // For example, a deploy has replaced the script.
+      // For example, a deploy has removed the script that this page would load.
       status.textContent = 'The search can’t be loaded. Check your connection, or reload the page.'
     }
   }

@@ -31,7 +31,7 @@ form.addEventListener('reset', () => {
   for (const list of form.querySelectorAll('datalist')) list.replaceChildren()
   clear()
 })
-// The browser may restore this page from its back/forward cache, which must not bring credentials back.
+// The browser may restore this page from its back/forward cache. The reset keeps credentials out of that cache.
 addEventListener('pagehide', () => form.reset())
 
 async function submit(): Promise<void> {
@@ -59,7 +59,7 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   const entries = [...form.querySelectorAll('input')].map(({ name, value }) => [name, value.trim()] as const)
   const { clientId = '', clientSecret = '', shortName = '', ...filters } = Object.fromEntries(entries)
   const filter: PlanFilter = {}
-  // Sends also an invalid value: the response of the API explains it.
+  // An invalid value is sent, too: the response of the API explains the mistake.
   for (const [name, text] of Object.entries(filters)) if (text !== '') Reflect.set(filter, name, text)
   const isFiltered = Object.keys(filter).length > 0
   try {
