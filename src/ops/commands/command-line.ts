@@ -129,11 +129,12 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
   if (flag.default !== undefined) option.default(parse(flag.default), flag.default)
   if (flag.isList) return option.argParser<unknown[] | undefined>((word, parsed = []) => [...parsed, parse(word)])
   if (flag.value === undefined) {
-    // The default is set on the command: --help would print the default of an option.
+    // A flag without a value is false by default. The command has the default, because --help would print a default of the option.
     command.setOptionValueWithSource(name, false, 'default')
     return option
   }
   if (flag.choices) option.choices(flag.choices)
+  // `choices` has set a parser that refuses every other word.
   const parseChoice = option.parseArg
   return option.argParser((word) => {
     // Without this error, commander takes the last of several values.
@@ -179,7 +180,8 @@ function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Va
 
 /**
  * Opens the store of a verb, reads who makes the change, runs the verb, and prints its output.
- * @returns 3 when the output has findings. @throws whatever the verb throws. If nothing was changed, the message says so.
+ * @returns 3 when the output has findings, otherwise 0. @throws the verb's error. If the verb should have changed something, and nothing was
+ * changed, the message says so.
  */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
@@ -215,7 +217,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
 
 /** @returns the environment that a command line names. @throws UserError when only one of --remote and --env is given. */
 function readTarget({ remote, env, persistTo }: Values): Target {
-  // The verb has no flag --remote: it names its environment itself.
+  // A verb without --remote, such as deploy, chooses its environment itself.
   if (remote === undefined) return {}
   if (remote) {
     if (!env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')

@@ -43,12 +43,12 @@ const fileVerb = {
 } as const
 
 /** @returns the ID of a publication. @throws UserError when the text is no whole number. */
-function parseNumber(text: string): number {
+function parsePublicationId(text: string): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
 }
 
-const args = { number: { parse: parseNumber } } as const
+const args = { number: { parse: parsePublicationId } } as const
 
 /** Shared by undo and redo, which make a new publication from an earlier one. */
 const repeatVerb = { args, changes: 'publication', json: changeJson } as const

@@ -45,6 +45,7 @@ interface RunOptions {
   isConfirmed: boolean
 }
 
+/** Adds the target, and the functions that print and ask, to the context of a command. */
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,

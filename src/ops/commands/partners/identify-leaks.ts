@@ -16,14 +16,14 @@ import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import type { Output, Run } from '../frame/run.ts'
 
-const form = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
+const secretForm = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
 
 /** The limit on described leaks. Each client secret takes time: it is hashed once for each live secret. */
 const maxLeaks = 10
 
 /** Follows `Line 3 may hold `: describes texts that look like a secret or a key, but can't be compared with the live ones, by their kind. */
 const incomparable: Record<string, string> = {
-  'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${form}.`,
+  'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${secretForm}.`,
   'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
 
@@ -48,7 +48,8 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   )
   run.warn(...hints)
   if (allLeaks.length === 0) {
-    if (hints.length === 0) throw new UserError(`This is no secret, token or signing key of this service: ${form}.`)
+    if (hints.length === 0)
+      throw new UserError(`This is no secret, token or signing key of this service: ${secretForm}.`)
     return { data: [], text: '', findings: 'The text has no other secret, token or signing key.' }
   }
   const leaks = allLeaks.slice(0, maxLeaks)
@@ -71,7 +72,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : none }
 }
 
-/** Reads the live secrets and keys, as far as these leaks need them. @returns a problem for each read that failed. */
+/** Reads the live secrets and keys with which these leaks are compared. @returns `problems`: the error of each read that failed. */
 async function readKnown(leaks: readonly Leak[], run: Run): Promise<{ known: Known; problems: string[] }> {
   const { target, clock } = run
   const nowSeconds = clock.nowMs() / 1000
@@ -108,7 +109,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<object> {
   const { owners, target, nowSeconds } = known
   if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
   if (owners === undefined) {
-    // Without the database, only a token says whose it is.
+    // Without the database, the owner of a secret is not known, but a token names its partner.
     return {
       line,
       kind,
@@ -122,7 +123,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<object> {
   return { line, kind, state: owned.state, ...describeOwner(kind, owned, owned.partner, target) }
 }
 
-/** @returns the times of a secret or a token, its partner, and the command that ends the leak; only the times if no partner is named. */
+/** @returns the times of a secret or a token, and if its partner is known, the partner and the command that ends the leak. */
 function describeOwner(
   kind: Leak['kind'],
   { createdAt, expiresAt }: Pick<Owned, 'createdAt' | 'expiresAt'>,
@@ -141,7 +142,7 @@ function describeOwner(
 }
 
 const notKnown = 'not known'
-const noMatch = 'no live one matches'
+const noMatch = 'matches no live secret, token or key'
 
 /** Says whether a key is in use, and which command drops it. */
 function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: Known): object {

@@ -14,8 +14,7 @@ import type { Output } from '../frame/run.ts'
 
 /**
  * Describes a new secret, with the letter to the partner below.
- * @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works. The command that replaces a
- * lost new secret leaves an earlier secret alone.
+ * @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works.
  */
 export function describeNewSecret(
   credentials: Credentials,
@@ -23,6 +22,7 @@ export function describeNewSecret(
   target: Target,
   earlierExpiresAt: number | null = null,
 ): Output {
+  // Replaces the new secret if it is lost, but does not end an earlier secret that works.
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
   const another = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
   const shown = `${describePlace(target)} The secret is shown only this once: only its hash is stored.`

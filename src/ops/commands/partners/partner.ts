@@ -270,8 +270,9 @@ const whyUnchanged: Partial<Record<PartnerRequest['kind'], string>> = {
 }
 
 /**
- * Makes a change that makes no secret. Returns the partner after the change, and its fields as an output, whose note says when the change
- * takes effect, and how to take it back.
+ * Suspends, resumes or ends a partner, sets its fields, or ends its tokens.
+ * @returns the partner after the change, and an output with its fields and a note. The note says when the change takes effect, and how to
+ * take it back.
  */
 async function changeAndReport(
   run: ChangeRun,

@@ -89,9 +89,9 @@ async function serve(args: readonly string[], origin: string, target: Target): P
       server.kill(signal)
     })
   }
-  const ended = once(server, 'exit').then(() => false)
+  const exit = once(server, 'exit')
   // True when wrangler sends its only message, which says that it is ready. False when wrangler ends before.
-  const becomesReady = Promise.race([ended, once(server, 'message').then(() => true)])
+  const becomesReady = Promise.race([exit.then(() => false), once(server, 'message').then(() => true)])
   try {
     await prepareState(target, async (store) => {
       if (!(await becomesReady)) return
@@ -102,11 +102,11 @@ async function serve(args: readonly string[], origin: string, target: Target): P
       })
       await announce(store, origin)
     })
-    await ended
+    await exit
     if (server.exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
   } catch (error) {
     server.kill()
-    await ended
+    await exit
     if (!isStopped) throw error
   }
 }

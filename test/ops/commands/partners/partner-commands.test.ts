@@ -196,7 +196,7 @@ describe('partner identify', () => {
     const { stdout } = await identify([others[0], ...secrets].join('\n'))
     for (const secret of [...others, ...secrets]) expect(stdout).not.toContain(secret)
     expect(stdout.split('\n\n').map((block) => /^state +(.*)$/m.exec(block)?.[1])).toEqual([
-      'no live one matches',
+      'matches no live secret, token or key',
       'accepted',
       'accepted',
     ])
@@ -222,7 +222,7 @@ describe('partner identify', () => {
       code: 0,
       answers: [
         inUse,
-        { line: 2, kind: 'signing-key', state: 'no live one matches', kid: dropped },
+        { line: 2, kind: 'signing-key', state: 'matches no live secret, token or key', kid: dropped },
         {
           line: 4,
           kind: 'key-name',
