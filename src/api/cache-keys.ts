@@ -17,7 +17,7 @@ export interface PartnerMark {
   endedAtMs: number
 }
 
-/** A replica of D1 is assumed to lag by less than this. So D1's answer may lack changes of the last minute before it. */
+/** A replica of D1 is assumed to lag by less than this. So an answer of D1 may lack the changes of the last minute. */
 export const maxReplicaLagMs = 60_000
 
 export function getPartnerKey(clientId: string): string {

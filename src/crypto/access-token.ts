@@ -67,7 +67,7 @@ export async function verifyAccessToken(
 /**
  * Verifies the signature of a compact JWS (RFC 7515 section 7.1). The header must equal the header of one of our keys, character by
  * character. This comparison fixes `alg`, `typ` and `kid` before anything is decoded. Every segment must be canonical Base64url. `verify` of
- * hono/jwt can't run Wycheproof's test vectors: it parses the payload as JSON before it verifies the signature.
+ * hono/jwt is not used, because it parses the payload as JSON before it verifies the signature.
  */
 export async function verifyJws(
   token: string,

@@ -27,11 +27,11 @@ type RandomBytes = (length: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
 export function generateClientId(random = randomBytes): string {
-  return randomText(clientIdLength, random)
+  return generateText(clientIdLength, random)
 }
 
 export function generateClientSecret(random = randomBytes): string {
-  const text = randomText(secretRandomLength, random)
+  const text = generateText(secretRandomLength, random)
   return `${secretPrefix}${text}${computeChecksum(text)}`
 }
 
@@ -58,13 +58,13 @@ function computeChecksum(text: string): string {
   return digits
 }
 
-/** Generates random characters of base 62. Skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
-function randomText(length: number, random: RandomBytes): string {
-  const usableBytes = 256 - (256 % alphabet.length)
+/** Generates a text of random characters of base 62. Skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
+function generateText(length: number, random: RandomBytes): string {
+  const byteLimit = 256 - (256 % alphabet.length)
   let text = ''
   while (text.length < length) {
     for (const byte of random(length)) {
-      if (byte < usableBytes && text.length < length) text += alphabet.charAt(byte % alphabet.length)
+      if (byte < byteLimit && text.length < length) text += alphabet.charAt(byte % alphabet.length)
     }
   }
   return text
@@ -129,7 +129,7 @@ async function computeDigest(secret: string, salt: Uint8Array, iterations: numbe
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, key, digestBytes * 8))
 }
 
-/** Compares in a time that depends only on the length, so that the time tells nothing about the bytes. (The `timingSafeEqual` of Workers does not exist in Node.) */
+/** Compares in a time that tells nothing about the bytes. (The `timingSafeEqual` of Workers does not exist in Node.) */
 export function areBytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0
