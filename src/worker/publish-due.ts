@@ -20,11 +20,7 @@ import { describeError, log, writeUsage } from './log.ts'
  * @param version the version of the Worker, for the log
  * @param dataset gets a data point at the end of each run: `ops watch` reports when these points stop
  */
-export async function publishDue(
-  d1: D1Database,
-  version: string | undefined,
-  dataset?: AnalyticsEngineDataset,
-): Promise<void> {
+export async function publishDue(d1: D1Database, version?: string, dataset?: AnalyticsEngineDataset): Promise<void> {
   const db = openWithDeadline(d1)
   const deleteUnneeded = () =>
     Promise.all([deleteLeftovers(db), deleteAbandonedPublications(db), deleteUncountedVersions(db)])

@@ -55,10 +55,10 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Keeps an answer of D1 in memory, unless the answer is late. Forgets KV's entry, unless the entry is a mark and the answer may lack the
-   * change that the mark reports.
+   * Keeps an answer of D1 in memory, unless the answer is late, and renews KV's copy if the copy is due. Forgets KV's entry, unless the entry
+   * is a mark and the answer may lack the change that the mark reports.
    */
-  function keepInMemory(clientId: string, check: ClientCheck): void {
+  function keepCheck(context: CacheContext, clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, entry: undefined, storedAtMs: 0 }
     // The command that changed the partner has put a mark into KV, so the copy is due.
@@ -68,16 +68,11 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     client.check = check
     if ((client.entry?.endedAtMs ?? 0) <= computeAsOfMs(check.readAtMs)) client.entry = undefined
     clients.set(clientId, client)
+    renewPartnerCopy(context, clientId, client)
   }
 
-  /** Keeps an answer of D1 in memory, and in KV if the copy is due. */
-  function keepCheck(context: CacheContext, clientId: string, check: ClientCheck): void {
-    keepInMemory(clientId, check)
-    renewPartnerCopy(context, clientId)
-  }
-
-  /** Asks D1 for the partner's row, and keeps the answer in memory. Requests of a client share one query, until a newer change becomes known. */
-  function readRow(context: CacheContext, clientId: string): Promise<ClientCheck> {
+  /** Asks D1's nearest replica for the partner's row, and keeps the answer. A client's requests share a query, until a newer change is known. */
+  function askNearest(context: CacheContext, clientId: string): Promise<ClientCheck> {
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
       // A replica without the partner of a token lags: the token proves that its partner exists.
       const answer = await d1.readNearest(
@@ -86,7 +81,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
         ({ partner }) => partner !== undefined,
       )
       const check = createCheck(answer, context.nowMs)
-      keepInMemory(clientId, check)
+      keepCheck(context, clientId, check)
       return check
     })
   }
@@ -118,7 +113,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       return copy.checkedAtMs
     }
     const isTooOld = client.check !== undefined && !mayReplace(client.check, entry, nowMs)
-    if (isTooOld && d1.mayAsk()) await readRow(context, clientId)
+    if (isTooOld && d1.mayAsk()) await askNearest(context, clientId)
     const { check } = client
     if (!check?.partner || !mayReplace(check, entry, nowMs)) return undefined
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
@@ -154,17 +149,12 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     renew: async (context: CacheContext, clientId: string): Promise<void> => {
       const check = clients.get(clientId)?.check
       if (check && isCurrent(check)) {
-        await shareRenewal(String(check.change.id), context, () => readRow(context, clientId))
-      } else await readRow(context, clientId)
+        await shareRenewal(String(check.change.id), context, () => askNearest(context, clientId))
+      } else await askNearest(context, clientId)
       renewPartnerCopy(context, clientId)
     },
 
-    /** Asks D1's nearest replica for the partner's row, for a request that waits for the row. */
-    askNearest: async (context: CacheContext, clientId: string): Promise<ClientCheck> => {
-      const check = await readRow(context, clientId)
-      renewPartnerCopy(context, clientId)
-      return check
-    },
+    askNearest,
 
     /**
      * Asks D1's primary for a sign-in: a replica that lags may lack a new secret. Sign-ins share no query.

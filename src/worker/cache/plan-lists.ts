@@ -53,17 +53,17 @@ interface ReadOptions {
 export function createPlanLists(maxBytes: number, d1: D1State, clock: () => number) {
   const lists = createBoundedMap<HeldList>(maxBytes, measureBytes)
   const shareLoad = createSharedWork<HeldList>(clock)
-  const shareCopy = createSharedWork<HeldList | undefined>(clock)
+  const shareCopy = createSharedWork<FoundList | undefined>(clock)
 
   /** Reads KV's copy of a list into memory. Requests that need the list at the same time share one read, and the same bytes. */
-  function readCopy({ context, key }: ListRequest): Promise<HeldList | undefined> {
+  function findCopy({ context, key }: ListRequest): Promise<FoundList | undefined> {
     return shareCopy(key, context, async () => {
       const copy = await readListCopy(context, key)
       // Meanwhile, another request may have loaded a newer list from D1.
       const held = lists.get(key)
-      if (isUsable(held, context)) return held
-      if (copy) lists.set(key, copy)
-      return copy
+      const list = isUsable(held, context) ? held : copy
+      if (list) lists.set(key, list)
+      return list && { list, tier: 'kv' }
     })
   }
 
@@ -75,11 +75,6 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     // Meanwhile, another request may have put a newer list into memory.
     const held = lists.get(request.key)
     return held && held !== found?.list ? { list: held, tier: 'memory' } : found
-  }
-
-  async function findCopy(request: ListRequest): Promise<FoundList | undefined> {
-    const list = await readCopy(request)
-    return list && { list, tier: 'kv' }
   }
 
   /** Finds KV's copy, or else loads the list from D1. The list may be outdated: the newest revision is known only after the check. */
@@ -107,15 +102,12 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     }
     return d1.withFallback(
       context,
-      () => answerFromD1(request, found?.list),
+      async () => {
+        const list = await load(request, found?.list.revision ?? 0)
+        return createAnswer({ list, tier: 'd1' }, 0, false, found ? 'stale' : 'miss')
+      },
       async () => answerInOutage(found, context),
     )
-  }
-
-  /** @param outdated the list of an earlier revision, if memory or KV has one */
-  async function answerFromD1(request: ListRequest, outdated: HeldList | undefined): Promise<ListAnswer> {
-    const list = await load(request, outdated?.revision ?? 0)
-    return createAnswer({ list, tier: 'd1' }, 0, false, outdated ? 'stale' : 'miss')
   }
 
   /**
