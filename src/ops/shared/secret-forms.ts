@@ -54,8 +54,8 @@ const clientSecret = new RegExp(`${secretPrefix}(?=([0-9A-Za-z]{1,36}))`, 'g')
 const maxDecodings = 2
 
 /**
- * Finds client secrets. Terminals, Markdown, HTML, JSON and e-mail break, escape or encode secrets. So it removes escapes, joins all lines
- * and decodes Base64. Joined lines cause no false alarm, because a client secret has a checksum.
+ * Finds client secrets. Removes escapes, joins all lines and decodes Base64, because terminals, Markdown, HTML, JSON and e-mail break,
+ * escape or encode secrets. Joined lines cause no false alarm, because a client secret has a checksum.
  * @param decodings how many times the text was decoded already.
  */
 function findClientSecrets(text: string, decodings = 0): FoundSecret[] {

@@ -52,7 +52,7 @@ function findOffsetSeconds(unixSeconds: number): number {
  * @param localSeconds the time in the operators' zone, as Unix seconds of the same date and time in UTC.
  */
 function toUnixSeconds(localSeconds: number): number {
-  // Clocks change at most once in two days, so one of these offsets is right.
+  // Clocks change at most once in two days. So one of these offsets is right, unless clocks skip the time.
   const withEarlierOffset = localSeconds - findOffsetSeconds(localSeconds - daySeconds)
   const withLaterOffset = localSeconds - findOffsetSeconds(localSeconds + daySeconds)
   const isRight = (seconds: number) => seconds + findOffsetSeconds(seconds) === localSeconds

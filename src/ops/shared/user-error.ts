@@ -13,7 +13,7 @@ export class UserError extends Error {
 
 export const nothingChanged = 'Nothing was changed.'
 
-/** Throws the problems that are not undefined. @throws UserError with a line for each problem; nothing if there is none. */
+/** @throws UserError with a line for each problem that is not undefined. Does nothing if all are undefined. */
 export function throwProblems(problems: readonly (string | undefined)[]): void {
   const found = problems.filter((problem) => problem !== undefined)
   if (found.length > 0) throw new UserError(found)

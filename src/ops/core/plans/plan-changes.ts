@@ -1,4 +1,4 @@
-// Prepares changes of one plan for publication, and writes nothing. `dueAt` is the time of publication in Unix seconds, by default now.
+// Prepares changes of one plan for publication, and writes nothing. Without `dueAtSeconds`, a change is published now.
 import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
@@ -23,10 +23,10 @@ export async function prepareViewable(
   store: Store,
   identifierOrId: string,
   { countries, isViewable }: { countries: readonly string[]; isViewable: boolean },
-  dueAt?: number,
+  dueAtSeconds?: number,
 ): Promise<PreparedPlan> {
   countries.forEach(checkCountry)
-  return preparePlan(store, identifierOrId, dueAt, ({ viewableIn }) => {
+  return preparePlan(store, identifierOrId, dueAtSeconds, ({ viewableIn }) => {
     const others = viewableIn.filter((code) => !countries.includes(code))
     return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
   })
@@ -41,16 +41,16 @@ export async function prepareClosing(
   store: Store,
   identifierOrId: string,
   note: string,
-  dueAt?: number,
+  dueAtSeconds?: number,
 ): Promise<PreparedPlan> {
   const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
-  return preparePlan(store, identifierOrId, dueAt, () => ({ isInvestable: false, nonInvestableNote }))
+  return preparePlan(store, identifierOrId, dueAtSeconds, () => ({ isInvestable: false, nonInvestableNote }))
 }
 
 /** Prepares to open a plan to new investment, and to remove its note. */
-export function prepareOpening(store: Store, identifierOrId: string, dueAt?: number): Promise<PreparedPlan> {
-  return preparePlan(store, identifierOrId, dueAt, () => ({ isInvestable: true, nonInvestableNote: null }))
+export function prepareOpening(store: Store, identifierOrId: string, dueAtSeconds?: number): Promise<PreparedPlan> {
+  return preparePlan(store, identifierOrId, dueAtSeconds, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
 /**
@@ -62,11 +62,11 @@ export async function prepareFields(
   store: Store,
   identifierOrId: string,
   assignments: readonly string[],
-  dueAt?: number,
+  dueAtSeconds?: number,
 ): Promise<PreparedPlan> {
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
-  return preparePlan(store, identifierOrId, dueAt, async (before) => {
+  return preparePlan(store, identifierOrId, dueAtSeconds, async (before) => {
     const sharing = await selectPlansSharingClaims(store.db, listSharedObjects(patch.fields), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
@@ -82,20 +82,20 @@ export async function prepareFields(
 async function preparePlan(
   store: Store,
   identifierOrId: string,
-  dueAt: number | undefined,
+  dueAtSeconds: number | undefined,
   computeFields: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
 ): Promise<PreparedPlan> {
   const { plan: before, revision: baseRevision } = await findCurrentPlan(store, identifierOrId)
   const plan = { ...before, ...(await computeFields(before)) }
   const isSame = isSameJson(before, plan)
-  if (isSame && dueAt !== undefined) {
+  if (isSame && dueAtSeconds !== undefined) {
     const see = describeCommand(store.target, 'plan', 'show', before.identifier)
     throw new UserError([
       `${before.identifier} already has these values; there is nothing to schedule.`,
-      'A change is computed from the plan as it is now. If it has to follow a pending change, schedule it after the pending change is published.',
+      'A change is computed from the plan as it is now. To base a change on a pending one, wait until the pending one is published.',
       `To see its pending changes: ${see}`,
     ])
   }
   const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
-  return { plan, baseRevision, changes, dueAt, areFieldsNamed: true }
+  return { plan, baseRevision, changes, dueAt: dueAtSeconds, areFieldsNamed: true }
 }

@@ -26,7 +26,7 @@ export interface PlanExplanation {
  * Explains why a partner sees a plan in its list, or does not.
  * @param plan the plan's identifier or ID.
  * @param partner the partner's short name or client ID.
- * @param at a time in Unix seconds, after all changes of this second. Default: now.
+ * @param at explains the list as it was or will be at the end of this Unix second. Default: now.
  * @throws UserError when there is no such partner, or there was none at this time.
  */
 export async function explainPlan(

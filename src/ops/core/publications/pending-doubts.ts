@@ -78,7 +78,7 @@ function describeEffect(
     const mergedPlan = mergedByPlan.get(planId) ?? {}
     return (
       [...listFields({ planId, before, after })]
-        // A computed field follows another field, which is named.
+        // A computed field, such as `isInvestable`, follows from another field, which the sentence names.
         .filter((field) => changedFields.has(field) && !mergeRules[field]?.compute)
         .map((field) => `set ${field} of ${after.identifier} to ${abbreviate(Reflect.get(mergedPlan, field))}`)
     )

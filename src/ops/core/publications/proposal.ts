@@ -1,4 +1,4 @@
-// Proposals: a change of the catalog with everything that an operator must know before it is published.
+// Checks a change of the catalog, and finds what an operator must know before the change is published.
 import { createMisfitFinder } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -30,6 +30,7 @@ export interface CatalogChange {
 }
 
 export interface PreparedChange extends CatalogChange {
+  /** Sentences for the operator that need no confirmation. */
   notes?: readonly string[]
   /** Doubts about the whole change, such as that it takes back later changes by others. */
   warnings?: readonly string[]
@@ -70,7 +71,7 @@ interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areField
 
 const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
-/** Lists the doubts about a publication. @param changes its plans, merged with the catalog. */
+/** Lists the doubts about a publication. @param changes merged with the catalog. @throws UserError when a list would be too large. */
 export async function listDoubts(
   { db }: Store,
   { id, dueAt, undoneId, areFieldsNamed }: DoubtedPublication,
@@ -81,8 +82,15 @@ export async function listDoubts(
   const others = await selectCatalogSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectNamesakes(db, names, planIds)
-  const today = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  const doubts = findDoubts({ others, namesakes, today, changes, isUndo: undoneId != null, areFieldsNamed })
+  const publicationDate = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
+  const doubts = findDoubts({
+    others,
+    namesakes,
+    today: publicationDate,
+    changes,
+    isUndo: undoneId != null,
+    areFieldsNamed,
+  })
   return { ...doubts, warnings: [...pendingDoubts, ...doubts.warnings] }
 }
 
@@ -128,7 +136,7 @@ export async function mergeWithNow(
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
     .map(({ planId, before, after }): PlanChange => {
       const isAdded = before === null && after !== null
-      // The plan may be an old one, and lack a field that newer code added.
+      // An undo or redo may add a plan again that was stored before newer code added a field.
       return { planId, before, after: isAdded ? fillOlderPlan(after) : after }
     })
     .filter(({ before, after }) => !isSameJson(before, after))

@@ -88,7 +88,7 @@ export async function foreseePlans(
   plan?: CatalogPlan,
 ): Promise<Forecast['plans']> {
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  // A change that changes nothing makes `readPending` read the plan.
+  // `readPending` reads the plans of `firstChange`. This change keeps the plan as it is.
   const firstChange = plan && [{ planId: plan.id, before: plan, after: plan }]
   const pending = await readPending(db, due, firstChange ? { plans: 'contested', firstChange } : { plans: 'all' })
   return foresee(pending).plans
@@ -113,7 +113,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   const row = await findPublication(store, id)
   const redone = row.redoneId === null ? undefined : await findPublication(store, row.redoneId)
   const publications = await listForForecast(db, [row])
-  // Other publications may have thousands of plans. Then only contested plans are read, and the forecast does not have all changes.
+  // Other publications may have thousands of plans. A forecast with others reads only contested plans, and lacks the other changes.
   const isAlone = publications.length === 1
   const pending = await readPending(db, publications, { plans: isAlone ? 'all' : 'contested' })
   const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }

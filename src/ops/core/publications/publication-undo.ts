@@ -45,7 +45,8 @@ export async function prepareUndo(
   const wanted = [...new Map(chosen.map((change) => [change.planId, change])).values()]
   const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
   const { conflicts, ...prepared } = await mergeWithNow(store, reversed, exceptChanged)
-  if (conflicts.length > 0 && (!exceptChanged || prepared.changes.length === 0)) {
+  const isNothingLeft = prepared.changes.length === 0
+  if (conflicts.length > 0 && (!exceptChanged || isNothingLeft)) {
     const planIds = wanted.map(({ planId }) => planId)
     const later = await findLaterChanges(store.db, conflicts, planIds, row.revision)
     const conflicted = new Set(conflicts.map(({ identifier }) => identifier))
@@ -59,7 +60,7 @@ export async function prepareUndo(
         : `To take the later change back first: ${undo(String(later[0]?.publicationId ?? id))}`,
     ])
   }
-  if (prepared.changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back.`)
+  if (isNothingLeft) throw new UserError(`Nothing of publication ${id} is left to take back.`)
   const notes = conflicts.length === 0 ? [] : [describeLeftOut('undo', nameConflicts(conflicts))]
   return { ...prepared, notes, undoneId: id }
 }

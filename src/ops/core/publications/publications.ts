@@ -65,10 +65,13 @@ export async function publishProposal(
     const comparison = await compareStaged(store.db, id)
     if (comparison.kind === 'unavailable') {
       // The schedule deletes publications that have been staged for an hour.
-      throw new UserError('It took longer than an hour to write the plans, so they were deleted. Try again.')
+      throw new UserError(
+        'Writing the plans took longer than an hour, so the unfinished publication was deleted. Try again.',
+      )
     }
-    if (comparison.kind === 'conflict')
+    if (comparison.kind === 'conflict') {
       throw new UserError(`It can’t be published: ${describeMisfit(comparison.misfit)}.`)
+    }
     // The author must confirm a merged change before it is published now. A scheduled or waiting publication is merged when it is published.
     if (comparison.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)

@@ -42,7 +42,7 @@ export function checkAttribution({ actor, command, note }: Partial<Attribution> 
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
   if (actor.toLowerCase() === 'schedule') {
-    throw new UserError('The record uses the name schedule for the Worker: choose another.')
+    throw new UserError('The record uses the name schedule for the Worker: choose another name.')
   }
   const noteProblem = note ? findLineProblem('note', note, maxLengths.note) : undefined
   throwProblems([findLineProblem('actor', actor, maxLengths.actor), noteProblem])
