@@ -1,6 +1,6 @@
-// The keys that sign access tokens. A key is a secret of the Worker, named JWT_KEY_ and the key's ID, the KID: the Unix second from which
-// the key signs. The name has this second because Cloudflare returns only the names of secrets. Every key verifies tokens until it is
-// dropped.
+// Lists, adds and drops the keys that sign access tokens. A key is a secret of the Worker, named JWT_KEY_ and the ID of the key, the KID: the
+// Unix second from which the key signs. The name has this second because Cloudflare returns only the names of secrets. Every key verifies
+// tokens until it is dropped.
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'

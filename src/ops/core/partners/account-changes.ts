@@ -1,4 +1,4 @@
-// Changes of partners and of their secrets. Each change adds a row to the record, and then marks the partner in KV: see partner-copy.ts.
+// Changes partners and their secrets. Each change adds a row to the record, and then marks the partner in KV: see partner-copy.ts.
 import {
   insertPartnerChange,
   type MadeChange,

@@ -1,5 +1,5 @@
-// Copies the database into SQL, which `wrangler d1 execute --file` runs on an empty database, and compares the current database with
-// a copy.
+// Writes a database copy as SQL, which `wrangler d1 execute --file` runs on an empty database, and compares the current database with an
+// earlier copy.
 import {
   readTable,
   selectFingerprint,
@@ -18,36 +18,38 @@ import {
 import type { Store } from '../../store/store.ts'
 
 /**
- * Writes the SQL of a copy, piece by piece.
- * @throws UserError when somebody changed the database meanwhile: the copy would not be of one moment.
+ * Generates the SQL of a database copy, piece by piece.
+ * @throws UserError after the last piece, when somebody changed the database meanwhile: the pieces are not from one moment.
  */
 export async function* generateCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
-  yield* writeStatements(store)
+  yield* generateStatements(store)
   if ((await selectFingerprint(store.db)) !== fingerprint) {
     throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
   }
 }
 
-async function* writeStatements({ db }: Store): AsyncGenerator<string> {
+/** Generates the statements that create the tables and indexes of the database, and insert its rows. */
+async function* generateStatements({ db }: Store): AsyncGenerator<string> {
   const schema = await selectSchema(db)
   for (const [type, name, statement] of schema) {
     yield `${statement};\n`
     if (type === 'index') continue
     for await (const page of readTable(db, name)) {
-      yield page.map((row) => `INSERT INTO "${name}" VALUES (${row.map(writeLiteral).join(', ')});\n`).join('')
+      yield page.map((row) => `INSERT INTO "${name}" VALUES (${row.map(formatLiteral).join(', ')});\n`).join('')
     }
   }
 }
 
-function writeLiteral(value: CopiedValue): string {
+function formatLiteral(value: CopiedValue): string {
   if (value === null) return 'NULL'
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }
 
+/** The values of a row, by column. */
 type CopiedRow = Readonly<Record<string, unknown>>
 
-/** The states that a publication may have later, by its state. */
+/** For each state of a publication, the states that it may have later. */
 const laterStates = new Map<unknown, readonly PublicationRow['state'][]>([
   ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled']],
   ['scheduled', ['published', 'conflicted', 'cancelled']],
@@ -59,30 +61,29 @@ interface ComparedTable {
   key: readonly string[]
   /** A column that names the row for people, beside its key. */
   nameColumn?: string
-  /** Whether a column may differ between a copy and a later database. By default, no column may. */
+  /** Returns whether a column may differ between a copy and the later database. Without this function, no column may differ. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
-  /** SQL that finds the row that replaced the row with a key. The replaced row may be missing. */
+  /** SQL with the values of `key` as parameters. If it finds a row, this row replaced the row with the key, which may be missing. */
   findSuccessor?: string
 }
 
-/** The tables whose rows are never deleted. Contacts are not among them. */
+/** The tables that are compared. Contacts are not among them, because operators may delete contacts. */
 export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   catalog: { key: ['id'] },
   publications: {
     key: ['id'],
     mayChange: (column, before, after) => {
-      if (!laterStates.get(before['state'])?.some((later) => later === after['state'])) return false
-      return (
-        /^(state|decided_.*|conflict)$/.test(column) ||
-        (/^(revision|approved_.*)$/.test(column) && before[column] === null) ||
-        // Publishing merged the publication with later changes.
-        (column === 'base_revision' && after['state'] === 'published')
-      )
+      const isLaterState = laterStates.get(before['state'])?.some((later) => later === after['state']) ?? false
+      const isSetWithState = /^(state|decided_.*|conflict)$/.test(column)
+      const isSetOnce = /^(revision|approved_.*)$/.test(column) && before[column] === null
+      // When a publication is published, it is merged with changes that were published before.
+      const isMerged = column === 'base_revision' && after['state'] === 'published'
+      return isLaterState && (isSetWithState || isSetOnce || isMerged)
     },
   },
   plan_versions: {
     key: ['publication_id', 'base_revision', 'plan_id'],
-    // A merge writes the plans again under a newer base. The older versions are deleted after the publication.
+    // A merge writes the plans of a publication again, with a newer base. After it is published, the versions with older bases are deleted.
     findSuccessor: `select 1 from plan_versions join publications on id = publication_id and state = 'published'
       where publication_id = ? and ? < publications.base_revision and plan_id = ?
         and plan_versions.base_revision = publications.base_revision`,
@@ -91,11 +92,12 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   change_record: {
     key: ['id'],
     nameColumn: 'partner',
+    // The hashes of secrets are deleted after a later change of the partner.
     mayChange: (column, _, after) => column === 'secrets' && after[column] === null,
   },
 }
 
-/** @returns the columns whose values differ, and may not. @param before the row of the copy. @param after the row of the database. */
+/** Lists the columns that differ although they may not. @param before the row of the copy. @param after the row of the database. */
 export function listLostColumns(table: string, before: CopiedRow, after: CopiedRow): string[] {
   const { mayChange = () => false } = comparedTables[table] ?? {}
   return Object.keys(before).filter((column) => before[column] !== after[column] && !mayChange(column, before, after))
@@ -104,26 +106,26 @@ export function listLostColumns(table: string, before: CopiedRow, after: CopiedR
 /** A row of a copy that the database lacks, or whose values differ although they may not. */
 export interface LostRow {
   table: string
-  /** The values of its key and its name, such as `17 acme`. */
+  /** The values of the key and of the name column, such as `17 acme`. */
   row: string
   /** `is missing`, or `differs in` some columns. */
   problem: string
 }
 
 /**
- * Finds rows of an earlier copy that the database lost, in whole or in part. Rows that were added since don't matter.
- * @param copy the path of a file that `generateCopy` wrote.
- * @returns the rows that the database lost, and the number of rows of each table that were compared.
+ * Finds rows of an earlier copy that the database lost, in whole or in part. Rows that were added after the copy don't matter.
+ * @param file the path of a file with the SQL of `generateCopy`.
+ * @returns the lost rows, and for each table the number of rows that were compared.
  */
-export async function findLostRows(store: Store, copy: string) {
-  const complaint = `${copy} is damaged, or no copy`
-  const kept = await openTemporaryDatabase(readStatements(copy), complaint)
-  const current = await openTemporaryDatabase(writeStatements(store), 'The database is damaged')
+export async function findLostRows(store: Store, file: string) {
+  const complaint = `${file} is damaged, or no copy`
+  const copy = await openTemporaryDatabase(readStatements(file), complaint)
+  const current = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
   const lost: LostRow[] = []
   const counts: Record<string, number> = {}
   try {
     for (const table of Object.keys(comparedTables)) {
-      const compared = compareTable(table, kept, current)
+      const compared = compareTable(table, copy, current)
       counts[table] = compared.count
       lost.push(...compared.lost)
     }
@@ -133,22 +135,23 @@ export async function findLostRows(store: Store, copy: string) {
   return { lost, counts }
 }
 
-/** @returns the rows of a table that the database lost, and the number of rows in the copy of the table. */
-function compareTable(table: string, kept: TemporaryDatabase, current: TemporaryDatabase) {
+/** @returns the rows of a table that the current database lost, and the number of rows of this table in the copy. */
+function compareTable(table: string, copy: TemporaryDatabase, current: TemporaryDatabase) {
   const { key = [], nameColumn, findSuccessor } = comparedTables[table] ?? {}
   const hasKey = key.map((column) => `${column} = ?`).join(' and ')
-  const rowByKey = current.prepare(`select * from "${table}" where ${hasKey}`)
-  const successor = findSuccessor === undefined ? undefined : current.prepare(findSuccessor)
-  const names = nameColumn === undefined ? key : [...key, nameColumn]
+  const rowQuery = current.prepare(`select * from "${table}" where ${hasKey}`)
+  const successorQuery = findSuccessor === undefined ? undefined : current.prepare(findSuccessor)
+  const namingColumns = nameColumn === undefined ? key : [...key, nameColumn]
   const lost: LostRow[] = []
   let count = 0
-  for (const before of kept.prepare(writeLastingRowsQuery(table)).iterate()) {
+  for (const before of copy.prepare(writeLastingRowsQuery(table)).iterate()) {
     count++
-    const values = key.map((column) => before[column] ?? null)
-    const row = names.flatMap((column) => before[column] ?? []).join(' ')
-    const after = rowByKey.get(...values)
+    const keyValues = key.map((column) => before[column] ?? null)
+    const row = namingColumns.flatMap((column) => before[column] ?? []).join(' ')
+    const after = rowQuery.get(...keyValues)
     if (after === undefined) {
-      if (!successor?.get(...values)) lost.push({ table, row, problem: 'is missing' })
+      const isReplaced = successorQuery?.get(...keyValues) !== undefined
+      if (!isReplaced) lost.push({ table, row, problem: 'is missing' })
       continue
     }
     const columns = listLostColumns(table, before, after)

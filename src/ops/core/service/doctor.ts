@@ -1,4 +1,4 @@
-// `doctor`: checks an environment, and says what an operator must fix, and how.
+// Runs the checks of `doctor`, which say what an operator must fix in an environment, and how.
 import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectAppliedMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
@@ -16,25 +16,25 @@ import { checkCatalog } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
 import { listKeys, type Key } from '../keys/key-ring.ts'
 
-/** The schedule runs every minute: if a publication is later than this, the schedule does not run. */
+/** The schedule publishes every minute: if a publication is overdue for longer, the schedule does not run. */
 const maxDelaySeconds = 180
 
 /** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
 const maxKeyAgeDays = 365
 const daySeconds = 86_400
 
-/** What doctor checks, besides a store. */
+/** The parts of an environment that `doctor` checks beside its store. */
 export interface Environment {
   /** The file names of the migrations of this checkout. */
   migrations: readonly string[]
   secrets: Pick<WorkerSecrets, 'list'>
-  /** Asks whether read replication is on. A local environment has none. */
+  /** Asks Cloudflare whether read replication is on. Undefined for the local environment. */
   isReplicated?: () => Promise<boolean>
 }
 
 /**
- * Runs all checks. When one can't reach what it checks, that is a problem, too.
- * @param isThorough whether to check the plans and the hashes of all their versions, too. The hashes need the whole record.
+ * Runs the checks of `doctor`. A check that can't reach the database, KV or Cloudflare has a problem as its result.
+ * @param isThorough true to check the plans, too, and the hash of every version of a plan, for which all versions are read.
  */
 export async function runDoctorChecks(
   store: Store,
@@ -43,46 +43,46 @@ export async function runDoctorChecks(
   isThorough: boolean,
 ): Promise<NamedResult[]> {
   const { target } = store
-  const schema = await checkSchema(migrations, store)
-  // Without the database, or on an outdated schema, the other checks of the database would fail, and say less.
-  const isUsable = schema.every(({ level }) => level !== 'problem')
+  const schemaResults = await checkSchema(migrations, store)
+  // Without a database that answers and has all migrations, its other checks would fail with messages that say less.
+  const isDatabaseUsable = schemaResults.every(({ level }) => level !== 'problem')
   const checks = {
     ...(isReplicated && { database: () => checkReplication(isReplicated) }),
-    ...(isUsable && {
+    ...(isDatabaseUsable && {
       catalog: () => checkListedPlans(store),
       publications: () => checkPublications(store),
       ...(isThorough && { record: () => checkRecord(store) }),
     }),
     cache: () => checkCache(store),
     keys: async () => {
-      const entries = isUsable ? await selectKeyEntries(store.db) : undefined
+      const entries = isDatabaseUsable ? await selectKeyEntries(store.db) : undefined
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
-    ...(isUsable && isThorough && { plans: () => findMistakes(store) }),
+    ...(isDatabaseUsable && isThorough && { plans: () => checkPublishedPlans(store) }),
   }
-  return [...schema, ...(await runChecks(checks))]
+  return [...schemaResults, ...(await runChecks(checks))]
 }
 
 export function checkPlans(store: Store): Promise<NamedResult[]> {
-  return runChecks({ plans: () => findMistakes(store) })
+  return runChecks({ plans: () => checkPublishedPlans(store) })
 }
 
-/** Finds what can hardly be right in the plans, and what partners see of them. */
-async function findMistakes(store: Store): Promise<CheckResult[]> {
+/** Finds values of plans, and plan lists of countries, that look wrong. */
+async function checkPublishedPlans(store: Store): Promise<CheckResult[]> {
   const findings = await checkCatalog(store)
   return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 
 /**
- * Checks migrations and signing keys before a deploy. A deploy keeps the secrets of the latest version.
- * @returns sentences: obstacles, for which a deploy is refused, and warnings, for which it asks first.
+ * Checks migrations and signing keys before a deploy. The signing keys are those of the Worker's latest version: a deploy keeps them.
+ * @returns sentences: obstacles, which prevent a deploy, and warnings, which an operator must confirm.
  */
 export async function checkBeforeDeploy(
   { db, target }: Store,
   { migrations, secrets }: Environment,
 ): Promise<{ obstacles: string[]; warnings: string[] }> {
-  const findings = [
-    checkMigrations(migrations, await readApplied(db), target),
+  const results = [
+    checkMigrations(migrations, await readAppliedMigrations(db), target),
     ...checkSigning(
       (await secrets.list()).latest,
       await selectNowSeconds(db),
@@ -90,17 +90,18 @@ export async function checkBeforeDeploy(
     ),
   ]
   const listMessages = (wanted: CheckResult['level']) =>
-    findings.filter(({ level }) => level === wanted).map(({ message }) => message)
+    results.filter(({ level }) => level === wanted).map(({ message }) => message)
   return { obstacles: listMessages('problem'), warnings: listMessages('warning') }
 }
 
 /**
- * Checks the migrations, which is the first call to the database. If it fails, says what partners get if D1 also fails for the Worker.
+ * Checks that the database has the migrations of this checkout.
+ * @returns one result; if the database can't be reached, also a warning that says what partners get while D1 fails for the Worker, too.
  */
-async function checkSchema(known: readonly string[], { db, target }: Store): Promise<NamedResult[]> {
+async function checkSchema(migrations: readonly string[], { db, target }: Store): Promise<NamedResult[]> {
   const name = 'migrations'
   try {
-    return [{ name, ...checkMigrations(known, await readApplied(db), target) }]
+    return [{ name, ...checkMigrations(migrations, await readAppliedMigrations(db), target) }]
   } catch (error) {
     const failure = findCloudflareError(error)
     if (failure === undefined) throw error
@@ -112,7 +113,7 @@ async function checkSchema(known: readonly string[], { db, target }: Store): Pro
 }
 
 /** @returns the file names of the migrations that the database has; none for an empty database. */
-function readApplied(db: Store['db']): Promise<string[]> {
+function readAppliedMigrations(db: Store['db']): Promise<string[]> {
   return selectAppliedMigrations(db).catch((error: unknown) => {
     if (isCausedBy(error, outdatedSchema)) return []
     throw error
@@ -127,13 +128,15 @@ function checkMigrations(known: readonly string[], applied: readonly string[], t
   }
   const unknown = applied.filter((file) => !known.includes(file))
   if (unknown.length === 0) return ok(`all ${known.length} applied.`)
-  return warning(`This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
+  return warning(
+    `This checkout lacks ${unknown.join(', ')}, which is applied. Update the checkout before you change data.`,
+  )
 }
 
 async function checkReplication(isReplicated: () => Promise<boolean>): Promise<CheckResult> {
   if (await isReplicated()) return ok('Read replication is on.')
   return problem(
-    'Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
+    'Read replication is off: partners far from the database get slow answers. See "The first deploy" in src/worker/DEPLOY.md.',
   )
 }
 
@@ -144,21 +147,28 @@ async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
 }
 
 /**
- * Writes an entry into KV, which shows that KV answers, and that the API token may change it. The entry lasts a minute, the shortest
- * time, and has a new name each time, because KV takes one write a second for each key.
+ * Checks that KV answers and that the API token may write to KV, by writing an entry. The entry expires after a minute, the shortest time that
+ * KV allows. Each entry has a new name, because KV refuses a second write to a key within a second.
  */
 async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   await putKeys([`doctor:${crypto.randomUUID()}`], {}, 60)
   return ok('KV answers.')
 }
 
-/** Checks that a key can sign. @param names the names of secrets. @param fix the command that makes or deploys a key. */
-function checkSigning(names: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
-  const hasBegun = names.some((name) => Number(parseKeyName(name)) <= nowSeconds)
-  return hasBegun ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
+/**
+ * Checks that a key can sign.
+ * @param fix the command that makes or deploys a key.
+ * @returns a problem; nothing when a key can sign.
+ */
+function checkSigning(secretNames: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
+  const canSign = secretNames.some((name) => Number(parseKeyName(name)) <= nowSeconds)
+  return canSign ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
 }
 
-/** @param entries the record of the keys; undefined when it can't be read. */
+/**
+ * Compares the keys of the Worker with the record and with the next deploy, and checks that a key signs, and how old this key is.
+ * @param entries the entries of the record about keys, the newest first; undefined when the record can't be read.
+ */
 async function checkKeys(
   { list }: Pick<WorkerSecrets, 'list'>,
   entries: readonly KeyEntry[] | undefined,
@@ -168,46 +178,38 @@ async function checkKeys(
   const { live, latest } = await list()
   const keys = listKeys(live, nowSeconds)
   const kids = keys.map(({ kid }) => kid)
-  const next = listKeys(latest, nowSeconds).map(({ kid }) => kid)
-  const findLast = (kid: string) => entries?.find((entry) => entry.kid === kid)
+  const kidsAfterDeploy = listKeys(latest, nowSeconds).map(({ kid }) => kid)
+  const newestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
   const command = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
   const deploy = describeDeploy(target)
-  const isOutdated = kids.join() !== next.join()
+  const isDeployDue = kids.join() !== kidsAfterDeploy.join()
+  const dropped = kids.filter((kid) => newestEntry(kid)?.kind === 'keys-drop')
+  const misnamed = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
   const mustBeRecorded = target.remote && entries !== undefined
-  /** What is wrong, how bad it is, and the message for each subject: a KID, or the name of a secret. */
-  const table: [subjects: string[], judge: (message: string) => CheckResult, describe: (subject: string) => string][] =
-    [
-      [
-        kids.filter((kid) => findLast(kid)?.kind === 'keys-drop'),
-        problem,
-        (kid) => `The key ${kid} was dropped, and is in use. Drop it again: ${command('drop', kid, '--leaked')}`,
-      ],
-      [
-        live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined),
-        warning,
-        (name) => `The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`,
-      ],
-      [
-        kids.filter((kid) => mustBeRecorded && findLast(kid) === undefined),
-        warning,
-        (kid) =>
-          `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${command('record', kid)}. If nobody knows who set it, run: ${command('drop', kid, '--leaked')}`,
-      ],
-      [
-        isOutdated ? [next.join(', ') || 'none'] : [],
-        warning,
-        (after) => `The next deploy changes the keys from ${kids.join(', ') || 'none'} to ${after}. Run: ${deploy}`,
-      ],
-    ]
-  const findings = [
-    ...checkSigning(live, nowSeconds, isOutdated ? deploy : command('rotate')),
-    ...table.flatMap(([subjects, judge, describe]) => subjects.map((subject) => judge(describe(subject)))),
+  const unrecorded = kids.filter((kid) => mustBeRecorded && newestEntry(kid) === undefined)
+  const results = [
+    ...checkSigning(live, nowSeconds, isDeployDue ? deploy : command('rotate')),
+    ...dropped.map((kid) =>
+      problem(`The key ${kid} was dropped, and is in use. Drop it again: ${command('drop', kid, '--leaked')}`),
+    ),
+    ...misnamed.map((name) =>
+      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
+    ),
+    ...unrecorded.map((kid) =>
+      warning(
+        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${command('record', kid)}. If nobody knows who set it, run: ${command('drop', kid, '--leaked')}`,
+      ),
+    ),
   ]
-  return findings.length > 0 ? findings : checkKeyAge(keys, nowSeconds, command('rotate'))
+  if (isDeployDue) {
+    const [before, after] = [kids, kidsAfterDeploy].map((all) => all.join(', ') || 'none')
+    results.push(warning(`The next deploy changes the keys from ${before} to ${after}. Run: ${deploy}`))
+  }
+  return results.length > 0 ? results : checkKeyAge(keys, nowSeconds, command('rotate'))
 }
 
-/** @param fix the command that makes a newer key. */
+/** Checks that the key that signs is not too old. @param fix the command that makes a newer key. */
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined) return []
@@ -218,11 +220,11 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Che
   return [warning(`The key that signs, ${signing.kid}, is ${age}: ${advice}`)]
 }
 
-/** Computes the hash of every version of a plan again, and compares it with the stored one. */
+/** Computes the hash of every version of a plan, and compares it with the hash in the database. */
 async function checkRecord({ db }: Store): Promise<CheckResult[]> {
-  const changed = await findChangedPublications(db)
-  if (changed.length === 0) return [ok('The plans of each publication fit their hashes.')]
-  return changed.map((id) =>
+  const changedIds = await findChangedPublications(db)
+  if (changedIds.length === 0) return [ok('The plans of each publication fit their hashes.')]
+  return changedIds.map((id) =>
     problem(
       `The plans of publication ${id} were changed after it was made, or are not complete. See "nightly" in src/worker/ONCALL.md.`,
     ),
@@ -232,33 +234,32 @@ async function checkRecord({ db }: Store): Promise<CheckResult[]> {
 /** Checks the publications that are not published yet. */
 async function checkPublications(store: Store): Promise<CheckResult[]> {
   const { db, target } = store
-  const [now, open] = await Promise.all([selectNowSeconds(db), listPublications(store, { states: openStates })])
+  const [nowSeconds, open] = await Promise.all([selectNowSeconds(db), listPublications(store, { states: openStates })])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
-  const schedule = target.remote
+  const scheduleAdvice = target.remote
     ? 'A new one begins within 15 minutes. See "The schedule doesn\'t run" in src/worker/ONCALL.md.'
     : 'Start npm run dev.'
-  const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
-  const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
-  const doomed = open.filter(({ willConflict }) => willConflict !== null)
+  const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < nowSeconds)
+  const unapproved = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < nowSeconds)
+  const inConflict = open.filter(({ willConflict }) => willConflict !== null)
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
-        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${schedule} To publish it now: ${command('redo', id)}`,
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${scheduleAdvice} To publish it now: ${command('redo', id)}`,
     ),
-    ...late.map(
+    ...unapproved.map(
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
     ),
-    ...doomed.map(
-      ({ id, willConflict, conflictsWith: [earlier] }) =>
-        `Publication ${id} will conflict: ${willConflict}. ${
-          earlier === undefined
-            ? `To make it again: ${command('redo', id)}`
-            : `To keep its values, drop the other: ${command('cancel', earlier)}`
-        }; to drop it: ${command('cancel', id)}`,
-    ),
+    ...inConflict.map(({ id, willConflict, conflictsWith: [earlierId] }) => {
+      const fix =
+        earlierId === undefined
+          ? `To make it again: ${command('redo', id)}`
+          : `To keep its values, drop the other: ${command('cancel', earlierId)}`
+      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to drop it: ${command('cancel', id)}`
+    }),
     ...conflicted.map(
       ({ id, conflict }) =>
         `Publication ${id} was not published: ${conflict}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,

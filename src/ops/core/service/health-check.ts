@@ -3,7 +3,9 @@ import { ConfigError } from '../../../api/config.ts'
 import { findCloudflareError } from '../../store/failure.ts'
 import { UserError } from '../../shared/user-error.ts'
 
+/** A line of `doctor` or `watch`. */
 export interface NamedResult {
+  /** The name of the check, or of several checks with the same result. */
   name: string
   /** `problem`: somebody must act. `warning`: somebody should look at it. */
   level: 'ok' | 'warning' | 'problem'
@@ -22,19 +24,20 @@ export const problem = (message: string): CheckResult => ({ level: 'problem', me
 type Check = () => Promise<CheckResult | CheckResult[]>
 
 /**
- * Runs checks at the same time. A check that fails with an expected error, such as one of Cloudflare, has this error as its result. Equal
- * results of several checks become one.
+ * Runs checks at the same time. An expected error of a check, such as a failure of Cloudflare, is a result with level `problem`. Equal results
+ * of several checks become one result, with the names of all these checks.
  * @param checks the checks by their names.
+ * @throws the error of a check that is not expected, because it is a bug.
  */
 export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<NamedResult[]> {
-  const found = await Promise.all(
+  const resultsByCheck = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
       const results = [await check().catch(toProblem)].flat()
       return results.map((result) => ({ name, result }))
     }),
   )
   const merged = new Map<string, NamedResult>()
-  for (const { name, result } of found.flat()) {
+  for (const { name, result } of resultsByCheck.flat()) {
     const key = JSON.stringify(result)
     const same = merged.get(key)
     merged.set(key, { name: same ? `${same.name}, ${name}` : name, ...result })
@@ -43,19 +46,19 @@ export async function runChecks(checks: Readonly<Record<string, Check>>): Promis
 }
 
 /**
- * Reports an expected error as a problem. Expected are a mistake of the user, a wrong setting and a failure of Cloudflare.
+ * Makes a problem of an expected error: a mistake of the user, a wrong setting, or a failure of Cloudflare.
  * @throws any other error, because it is a bug.
  */
 export function toProblem(error: unknown): CheckResult {
-  const isOfUser = error instanceof UserError || error instanceof ConfigError
-  const expected = isOfUser ? error : findCloudflareError(error)
+  const isMistake = error instanceof UserError || error instanceof ConfigError
+  const expected = isMistake ? error : findCloudflareError(error)
   if (expected === undefined) throw error
   return problem(expected.message.replaceAll('\n', ' '))
 }
 
-/** @returns such as `2 problems need a fix.`; undefined without a problem. */
-export function summarizeProblems(checks: readonly NamedResult[]): string | undefined {
-  const count = checks.filter(({ level }) => level === 'problem').length
+/** @returns a sentence such as `2 problems need a fix.`; undefined without a problem. */
+export function summarizeProblems(results: readonly NamedResult[]): string | undefined {
+  const count = results.filter(({ level }) => level === 'problem').length
   if (count === 0) return undefined
   return count === 1 ? '1 problem needs a fix.' : `${count} problems need a fix.`
 }

@@ -24,22 +24,23 @@ export interface WantedVersion {
 
 /** The longest wait, for all requests together. The address of a new service takes longer to work than a new version. */
 export const maxWaitSeconds = 120
-/** Between two attempts: an address may send 100 token requests in 60 s. */
+/** The pause between two attempts. It keeps the test below the rate limit: 100 token requests in 60 s from one address. */
 const pauseMs = 700
 const timeoutMs = 10_000
 
 /**
- * Returns a function that sends a request, and repeats it until the wanted version answers. One answer of the wanted version doesn't mean
- * that it answers all requests, so each request is repeated on its own.
- * @param version the wanted version. Without it, the first answer counts.
- * @throws Error that names both versions, after `maxWaitSeconds`.
+ * Returns a function that sends a request, and repeats the request until the wanted version answers. After the first answer of the wanted
+ * version, the old version may still answer other requests, so each request is repeated on its own.
+ * @param send sends one request, as `fetch` does.
+ * @param version the wanted version. Without it, the first answer or failure counts.
+ * @throws Error when `maxWaitSeconds` are over: the last failure, or an error that names the wanted version and the version that answered.
  */
 export function createSmokeCall(
   send: typeof fetch,
   version: WantedVersion | undefined,
   { nowMs, sleep }: Clock,
 ): SmokeCall {
-  const endMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)
+  const deadlineMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   const override = version && { 'Cloudflare-Workers-Version-Overrides': `${version.worker}="${version.id}"` }
 
@@ -49,13 +50,13 @@ export function createSmokeCall(
         const headers = { ...override, ...init?.headers }
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await readAnswer(await send(url, { ...init, headers, redirect: 'manual', signal }))
-        // Cloudflare serves the site's files, and redirects to HTTPS, without the Worker: they name no version.
+        // Only the Worker names its version. Cloudflare serves the site's files and redirects to HTTPS without the Worker.
         const { protocol, pathname } = new URL(url)
-        const isOfWorker = protocol === 'https:' && pathname.startsWith('/api/')
-        if (version !== undefined && isOfWorker) requireVersion(answer, version.id)
+        const isForWorker = protocol === 'https:' && pathname.startsWith('/api/')
+        if (version !== undefined && isForWorker) requireVersion(answer, version.id)
         return answer
       } catch (error) {
-        if (nowMs() >= endMs) throw error
+        if (nowMs() >= deadlineMs) throw error
       }
       await sleep(pauseMs)
     }
@@ -73,9 +74,10 @@ async function readAnswer(response: Response): Promise<SmokeResponse> {
   }
 }
 
+/** @throws Error when another version answered. It is shown only when the time is over, so its message names `maxWaitSeconds`. */
 function requireVersion({ status, headers }: SmokeResponse, wantedId: string): void {
   const found = headers.get('X-Worker-Version')
   if (found === wantedId) return
-  const others = found === null ? `an answer with status ${status} names none` : `version ${found} answers`
-  throw new Error(`version ${wantedId} should answer; after ${maxWaitSeconds} s, ${others}`)
+  const answered = found === null ? `an answer with status ${status} names none` : `version ${found} answers`
+  throw new Error(`version ${wantedId} should answer; after ${maxWaitSeconds} s, ${answered}`)
 }

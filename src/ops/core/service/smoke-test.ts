@@ -1,4 +1,4 @@
-// The smoke test: calls a running service as a partner does.
+// Runs the smoke test, which calls a running service as a partner does.
 import { encodeBase64 } from '../../../crypto/base64.ts'
 import { readPath } from '../../../json.ts'
 import { findNetworkHint } from '../../store/system-error.ts'
@@ -17,16 +17,16 @@ export interface SmokeResult {
 export interface SmokeTarget {
   /** Such as `https://catalog.example.com`. */
   origin: string
-  /** Every answer of the API must come from this version, and the test waits while it spreads. */
+  /** Every answer of the API must come from this version. The test waits until the version has replaced the old one everywhere. */
   version?: WantedVersion | undefined
-  /** Environment variables, with the credentials of a partner. Without them, only refusals and the site are checked. */
+  /** Environment variables. Without the credentials of a partner in `credentialNames`, only refusals and the site are checked. */
   variables: Readonly<Record<string, string | undefined>>
 }
 
 /** The variables with the credentials of the smoke test's partner. */
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 
-/** @returns what to fix when some of the credentials are set, and not all. */
+/** @returns a sentence that names what to fix when only some of the credentials are set; otherwise undefined. */
 export function findIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
   const missing = credentialNames.filter((name) => !variables[name])
   if (missing.length === 0 || missing.length === credentialNames.length) return undefined
@@ -35,18 +35,23 @@ export function findIncompleteCredentials(variables: SmokeTarget['variables']): 
 }
 
 const api = '/api/v3/partners'
-const [auth, anyPlans] = [`${api}/auth`, `${api}/any/plans`]
+const auth = `${api}/auth`
+const plansOfAnybody = `${api}/any/plans`
 
 /** Requests that the service must refuse. The first one also shows whether the address answers. */
 const refusals: [name: string, path: string, headers: Record<string, string>, status: number, error: string][] = [
   ['a token request without credentials returns 400', auth, {}, 400, 'invalid_request'],
-  ['an unknown client returns 401', auth, { Authorization: basic('unknown', 'unknown') }, 401, 'invalid_client'],
-  ['a list without a token returns 401', anyPlans, {}, 401, 'missing_token'],
-  ['a forged token returns 401', anyPlans, { Authorization: 'Bearer a.b.c' }, 401, 'invalid_token'],
+  ['an unknown client returns 401', auth, { Authorization: formatBasic('unknown', 'unknown') }, 401, 'invalid_client'],
+  ['a list without a token returns 401', plansOfAnybody, {}, 401, 'missing_token'],
+  ['a forged token returns 401', plansOfAnybody, { Authorization: 'Bearer a.b.c' }, 401, 'invalid_token'],
   ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
 ]
 
-/** Sends a request, and reports whether `verify` accepts the answer: otherwise `verify` throws. @param path a path or a URL. */
+/**
+ * Sends a request, and reports whether the answer is right.
+ * @param path a path or a URL.
+ * @param verify throws an error that says what is wrong with the answer.
+ */
 type SmokeCheck = (
   name: string,
   path: string,
@@ -54,7 +59,10 @@ type SmokeCheck = (
   verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
-/** Runs all checks, one after the other. @param report receives a line for each check. */
+/**
+ * Runs all checks, one after the other.
+ * @param report prints a line about a check.
+ */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,
@@ -78,10 +86,14 @@ export async function runSmokeTest(
     const problem = await call(url.href, { method: url.pathname === auth ? 'POST' : 'GET', headers })
       .then(verify)
       .catch((error: unknown) => (error instanceof Error ? describeError(error) : String(error)))
-    const line = `${name} (${Math.round(performance.now() - startMs)} ms)${problem ? `: ${problem}` : ''}`
-    if (problem === undefined) passed++
-    else failures.push(line)
-    report(`${problem === undefined ? 'ok  ' : 'FAIL'}  ${line}`)
+    const timed = `${name} (${Math.round(performance.now() - startMs)} ms)`
+    if (problem === undefined) {
+      passed++
+      report(`ok    ${timed}`)
+    } else {
+      failures.push(`${timed}: ${problem}`)
+      report(`FAIL  ${timed}: ${problem}`)
+    }
   }
 
   for (const [name, path, headers, status, error] of refusals) {
@@ -100,19 +112,20 @@ export async function runSmokeTest(
     },
   )
   const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = variables
-  if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) await checkPartner(basic(CLIENT_ID, CLIENT_SECRET), SHORT_NAME, check)
+  if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME)
+    await checkPartner(formatBasic(CLIENT_ID, CLIENT_SECRET), SHORT_NAME, check)
   else report('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.')
   report(`${passed} passed, ${failures.length} failed`)
   return { outcome: failures.length === 0 ? 'passed' : 'failed', failures, passed }
 }
 
-/** Checks that plain HTTP is refused, except at workers.dev, where Cloudflare decides what becomes of it. */
+/** Checks that plain HTTP is refused, except at workers.dev, where Cloudflare itself handles plain HTTP. */
 async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
   if (protocol !== 'https:' || hostname.endsWith('.workers.dev')) return
   await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, expectHttpRefusal)
 }
 
-/** A redirect to HTTPS is a failure: a client that follows redirects would send its secret in the clear each time. */
+/** @throws Error for a redirect to HTTPS, too: a client that follows redirects would send its secret in the clear each time. */
 function expectHttpRefusal(answer: SmokeResponse): void {
   if (answer.status >= 300 && answer.status < 400) {
     throw new Error(`it is redirected (${answer.status}): see "A domain of your own" in src/worker/DEPLOY.md`)
@@ -120,7 +133,7 @@ function expectHttpRefusal(answer: SmokeResponse): void {
   expectRefusal(answer, 400, 'invalid_request')
 }
 
-/** Gets a token, and lists the plans of the partner. @param authorization the header with its credentials. */
+/** Checks that a partner gets a token, and lists its plans. @param authorization the Authorization header with its credentials. */
 async function checkPartner(authorization: string, shortName: string, check: SmokeCheck): Promise<void> {
   const plans = `${api}/${shortName}/plans`
   let headers = {}
@@ -155,23 +168,24 @@ async function checkPartner(authorization: string, shortName: string, check: Smo
   )
 }
 
-function basic(clientId: string, clientSecret: string): string {
+/** Formats the Authorization header of a token request. */
+function formatBasic(clientId: string, clientSecret: string): string {
   return `Basic ${encodeBase64(new TextEncoder().encode(`${clientId}:${clientSecret}`))}`
 }
 
-/** Checks the status and error; the request ID must equal the header. */
+/** @throws Error unless the answer is this refusal, with the same request ID in its body and its header. */
 function expectRefusal({ status, headers, json }: SmokeResponse, expectedStatus: number, expectedError: string): void {
   expectEqual('status', status, expectedStatus)
   expectEqual('error', json?.['error'], expectedError)
   expectEqual('requestId', json?.['requestId'], headers.get('X-Request-Id') ?? 'the value of X-Request-Id')
 }
 
-/** Shows at most 40 characters: a response may contain a token. */
+/** @throws Error with at most 40 characters of the value that was found, because a response may contain a token. */
 function expectEqual(name: string, found: unknown, expected: unknown): void {
   if (found !== expected) throw new Error(`${name} should be ${String(expected)}; it is ${String(found).slice(0, 40)}`)
 }
 
-/** The message of an error, with its cause and a hint if the network may be the reason. */
+/** @returns the message of an error, with its cause, and with a hint if the network may be the reason. */
 function describeError(error: Error): string {
   const reason = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
   const hint = findNetworkHint(error)

@@ -1,11 +1,13 @@
-// Has the queries of `ops watch`, and judges their answers. They read the dataset to which src/worker/http/request-log.ts adds a data point
-// for each request. ONCALL.md explains each alert.
+// Writes the queries of `watch`, and evaluates their answers. The queries read the dataset to which
+// src/worker/http/request-log.ts adds a data point for each request: blob1 is the route, blob2 the status, blob4 the cache that answered,
+// blob5 the error, blob6 the reason, double1 the milliseconds, double2 the age of a list in seconds, index1 the partner. Cloudflare may
+// store only a sample: a row stands for `_sample_interval` requests. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
 import { answersByRoute, scheduleName } from '../../../api/routes.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { ok, problem, warning, type CheckResult } from './health-check.ts'
 
-/** A row of an answer. Cloudflare returns numbers as strings. */
+/** A row of the answer to a query. Cloudflare returns numbers as strings. */
 type Row = Record<string, unknown>
 
 /** Writes a query in the SQL of Workers Analytics Engine. @param dataset the name of its table. */
@@ -13,7 +15,7 @@ type WriteQuery = (dataset: string) => string
 
 export interface Alert {
   writeQuery: WriteQuery
-  /** A sentence that says when the alert is a problem. The numbers were set without real traffic. */
+  /** Sentences for ONCALL.md that say when the alert is a problem. */
   rule: string
   /**
    * @param rows the answer to the query.
@@ -23,23 +25,25 @@ export interface Alert {
   evaluate: (rows: readonly Row[], smokePartner: string) => CheckResult | CheckResult[]
 }
 
-const promised = `(${Object.keys(answersByRoute)
+// Conditions and columns in SQL.
+const isPromised = `(${Object.keys(answersByRoute)
   .map((route) => `blob1 = '${route}'`)
   .join(' OR ')})`
-const failed = "(blob2 = '500' OR blob2 = '503')"
-const since = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
+const hasFailed = "(blob2 = '500' OR blob2 = '503')"
+const isWithin = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
 const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
 const isRequest = `blob1 != '${scheduleName}'`
 
-/** How far alerts about current problems look back. */
+/** The alert stale-lists counts the lists of this time. */
 const recentMinutes = 15
 
 /**
- * Failures that use up the error budget six times faster than allowed, in a long window, and in a short one that ends soon after
- * the failures do (Site Reliability Workbook, chapter 5).
+ * The alert availability needs too many failures in both windows. In the long one, a short failure does not count much; with the short one,
+ * the alert ends soon after the failures end (Site Reliability Workbook, chapter 5).
  */
 const [longMinutes, shortMinutes] = [360, 30]
+/** The target allows this percentage of failures, and the alert six times as many. */
 const budgetPercent = Number((100 - availabilityTargetPercent).toFixed(6))
 const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 
@@ -47,9 +51,12 @@ const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 const minFailures = 5
 
 const maxAgeSeconds = freshnessSeconds + 10
-/** While KV works, it lacks only lists that nobody has asked for, of a country or with filters that match a plan. */
-const maxShareFromD1 = { percent: 97, lists: 50 }
+/** While KV works, D1 loads only lists that nobody has requested before. With few requests, these may be almost all lists. */
+const maxPercentFromD1 = 97
+const maxUnjudgedLists = 50
+/** The alert traffic is a problem after this time without a request. */
 const quietMinutes = 180
+/** The alert schedule is a problem after this time without a run. */
 const maxSilentMinutes = 20
 
 const scheduleAdvice = `See "The schedule doesn't run" in src/worker/ONCALL.md.`
@@ -58,7 +65,7 @@ export const alerts = {
   availability: {
     rule: `Over ${maxFailedPercent} % of the requests for tokens, or for lists, fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are a warning.`,
     writeQuery: (dataset) =>
-      `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
+      `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${hasFailed}) AS failures, sumIf(_sample_interval, ${isWithin(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${isWithin(shortMinutes)} AND ${hasFailed}) AS recent_failures FROM ${dataset} WHERE ${isWithin(longMinutes)} AND ${isPromised} GROUP BY route`,
     evaluate: (rows) =>
       rows.length === 0
         ? ok(`No request for a token or a list in ${longMinutes / 60} h.`)
@@ -67,7 +74,7 @@ export const alerts = {
   'stale-lists': {
     rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Partners are promised ${freshnessSeconds} s.`,
     writeQuery: (dataset) =>
-      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${since(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
+      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${isWithin(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
     evaluate: (rows) =>
       rows.length === 0
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
@@ -78,22 +85,22 @@ export const alerts = {
           }),
   },
   'kv-failures': {
-    rule: `In an hour, over ${maxShareFromD1.percent} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxShareFromD1.lists} such lists are too few to judge.`,
+    rule: `In an hour, over ${maxPercentFromD1} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxUnjudgedLists} such lists are too few to judge.`,
     writeQuery: (dataset) =>
-      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1-miss') GROUP BY tier`,
+      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${isWithin(60)} AND (blob4 = 'kv' OR blob4 = 'd1-miss') GROUP BY tier`,
     evaluate: (rows) => {
       const lists = sumCounts(rows, 'lists')
       const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1-miss')
-      const fromD1 = sumCounts(rowsOfD1, 'lists')
-      const message = `${fromD1} of ${lists} lists that memory did not have came from D1.`
-      const isTooMany = fromD1 * 100 > maxShareFromD1.percent * lists
-      return isTooMany && lists > maxShareFromD1.lists ? problem(message) : ok(message)
+      const listsFromD1 = sumCounts(rowsOfD1, 'lists')
+      const message = `${listsFromD1} of ${lists} lists that memory did not have came from D1.`
+      const isTooMany = listsFromD1 * 100 > maxPercentFromD1 * lists
+      return isTooMany && lists > maxUnjudgedLists ? problem(message) : ok(message)
     },
   },
   traffic: {
     rule: `In ${quietMinutes / 60} hours, there is no request at all. If no partner sent one in a day, that is a warning.`,
     writeQuery: (dataset) =>
-      `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner`,
+      `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${isWithin(quietMinutes)}) AS recent FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner`,
     evaluate: (rows, smokePartner) => {
       const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
@@ -111,22 +118,22 @@ export const alerts = {
       const [last] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
       if (last === undefined)
         return warning('The schedule never ran. After a deploy, a new one begins within 15 minutes.')
-      const hasFailed = last.row['result'] === 'failed'
-      const message = `The schedule last ran at ${String(last.row['last_run']).replace(' ', 'T')}Z${hasFailed ? ', and failed' : ''}.`
+      const isFailed = last.row['result'] === 'failed'
+      const message = `The schedule last ran at ${String(last.row['last_run']).replace(' ', 'T')}Z${isFailed ? ', and failed' : ''}.`
       if (last.secondsAgo > maxSilentMinutes * 60) return problem(`${message} ${scheduleAdvice}`)
-      return hasFailed ? warning(`${message} ${scheduleAdvice}`) : ok(message)
+      return isFailed ? warning(`${message} ${scheduleAdvice}`) : ok(message)
     },
   },
 } as const satisfies Record<string, Alert>
 
-/** Queries without an alert: people read the answers. */
+/** Queries without an alert, whose answers people read. */
 const overviews: Readonly<Record<string, WriteQuery>> = {
   target: (dataset) =>
-    `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
+    `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${hasFailed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${hasFailed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${isWithin(availabilityDays * 1440)} AND ${isPromised} GROUP BY route ORDER BY route`,
   partners: (dataset) =>
-    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} AND ${isRequest} GROUP BY partner, route ORDER BY requests DESC`,
+    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner, route ORDER BY requests DESC`,
   refusals: (dataset) =>
-    `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
+    `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${isWithin(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
 }
 
 /** All queries, by their names. */
@@ -138,21 +145,21 @@ export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
 function evaluateAvailability(row: Row): CheckResult {
   const [requests, failures] = [readNumber(row, 'requests'), readNumber(row, 'failures')]
   const [recentRequests, recentFailures] = [readNumber(row, 'recent_requests'), readNumber(row, 'recent_failures')]
-  const found = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`
-  const isBurning =
-    failures * 100 > maxFailedPercent * requests && recentFailures * 100 > maxFailedPercent * recentRequests
-  if (!isBurning) return ok(`${found} failed.`)
-  const message = `${found} and ${recentFailures} of ${recentRequests} in ${shortMinutes} min failed.`
+  const summary = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`
+  const isOverLimit = failures * 100 > maxFailedPercent * requests
+  const isStillOverLimit = recentFailures * 100 > maxFailedPercent * recentRequests
+  if (!isOverLimit || !isStillOverLimit) return ok(`${summary} failed.`)
+  const message = `${summary} and ${recentFailures} of ${recentRequests} in ${shortMinutes} min failed.`
   return failures < minFailures ? warning(message) : problem(message)
 }
 
-/** @throws UserError for a missing column: NaN is never over a limit, so nothing would be found. */
-function readNumber(row: Row, field: string): number {
-  const count = Number.parseFloat(String(row[field]))
-  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the number "${field}".`)
+/** @throws UserError when the column is missing: its NaN is never over a limit, so the alert would always be `ok`. */
+function readNumber(row: Row, column: string): number {
+  const count = Number.parseFloat(String(row[column]))
+  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the number "${column}".`)
   return count
 }
 
-function sumCounts(rows: readonly Row[], field: string): number {
-  return rows.reduce((sum, row) => sum + readNumber(row, field), 0)
+function sumCounts(rows: readonly Row[], column: string): number {
+  return rows.reduce((sum, row) => sum + readNumber(row, column), 0)
 }

@@ -1,5 +1,5 @@
-// `watch`: checks whether a deployed environment keeps its promises, by its requests of the past hours, by the checks of `doctor`, and by
-// a smoke test.
+// Runs `watch`, which checks whether a deployed environment keeps its promises: reads the counts of its past requests, and runs the checks of `doctor`
+// and a smoke test.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { toProblem, ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
@@ -7,21 +7,20 @@ import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smo
 import { alerts } from './usage-queries.ts'
 
 interface WatchTools {
-  /** Asks for the requests that were counted. */
+  /** Runs SQL on the counted requests of the environment. */
   query: QueryUsage
-  /** Runs the checks of `doctor`. */
   runDoctorChecks: () => Promise<NamedResult[]>
   /** Finds the address of the service. */
   findOrigin: () => Promise<string>
-  /** Environment variables with the credentials of the smoke test's partner. */
+  /** Environment variables, with the credentials of the partner of the smoke test. */
   variables: SmokeTarget['variables']
   clock: Clock
 }
 
-/** One lost connection is no outage: a smoke test that failed is repeated once, after this time. */
-const pauseMs = 5000
+/** A smoke test that failed is repeated once, after this time: one lost connection is no outage. */
+const retryDelayMs = 5000
 
-/** Runs all checks. When one can't ask, that is a problem, too: otherwise, silence would look healthy. */
+/** Runs all checks. A check that can't be made is a problem, too: without a result, the environment would look healthy. */
 export async function watch({
   query,
   runDoctorChecks,
@@ -30,31 +29,30 @@ export async function watch({
   clock,
 }: WatchTools): Promise<NamedResult[]> {
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
-  const questions = Object.entries(alerts).map(
-    ([name, { writeQuery, evaluate }]): [string, () => Promise<CheckResult | CheckResult[]>] => [
-      name,
-      async () => evaluate(await query(writeQuery), smokePartner),
-    ],
-  )
-  const [usage, health, smoke] = await Promise.all([
-    runChecks(Object.fromEntries(questions)),
+  const alertChecks: Record<string, () => Promise<CheckResult | CheckResult[]>> = {}
+  for (const [name, { writeQuery, evaluate }] of Object.entries(alerts)) {
+    alertChecks[name] = async () => evaluate(await query(writeQuery), smokePartner)
+  }
+  const results = await Promise.all([
+    runChecks(alertChecks),
     runDoctorChecks().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
     runChecks({
-      smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }, clock),
+      smoke: async () => runSmokeTestTwice({ origin: await findOrigin(), variables }, clock),
     }),
   ])
-  return [...usage, ...health, ...smoke]
+  return results.flat()
 }
 
-async function checkFromOutside(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
+/** Runs the smoke test, and if it fails, runs it again. Only the last run counts. */
+async function runSmokeTestTwice(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
   const { origin, variables } = target
   const incomplete = findIncompleteCredentials(variables)
   if (incomplete !== undefined) return problem(incomplete)
-  const test = () => runSmokeTest(target, clock, () => {})
-  let result = await test()
+  const runQuietly = () => runSmokeTest(target, clock, () => {})
+  let result = await runQuietly()
   if (result.outcome !== 'passed') {
-    await clock.sleep(pauseMs)
-    result = await test()
+    await clock.sleep(retryDelayMs)
+    result = await runQuietly()
   }
   const { outcome, failures, passed } = result
   if (outcome === 'unreachable') return problem(`${origin} does not answer: ${failures.join()}`)

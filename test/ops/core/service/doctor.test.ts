@@ -118,11 +118,11 @@ test.each<[string, Circumstances]>([
     { known: [...migrations, '0099_new.sql'] },
   ],
   [
-    `warning migrations: This checkout lacks ${migrations.at(-1)}, which is applied. Update it before you change data.`,
+    `warning migrations: This checkout lacks ${migrations.at(-1)}, which is applied. Update the checkout before you change data.`,
     { known: migrations.slice(0, -1) },
   ],
   [
-    'problem database: Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
+    'problem database: Read replication is off: partners far from the database get slow answers. See "The first deploy" in src/worker/DEPLOY.md.',
     { isReplicated: async () => false },
   ],
   ['problem database: Cloudflare answered 500: x.', { isReplicated: down }],
