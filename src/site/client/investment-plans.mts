@@ -68,7 +68,7 @@ interface Token {
 
 /** Renews a token after this share of its lifetime, so that it doesn't expire while a request is on its way. */
 const usableLifetimeShare = 0.9
-/** The time between attempts to renew a token that is still valid. */
+/** The time to wait after a failed renewal, while the old token is valid. */
 const renewalPauseMs = 60_000
 /** The client keeps the last list of each set of filters. It forgets all lists when it has this many. */
 const maxLists = 100

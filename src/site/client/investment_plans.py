@@ -30,7 +30,7 @@ CLIENT_VERSION = "3.0.0"
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
 RENEWAL_PAUSE_SECONDS = 60.0
-"""The time between attempts to renew a token that is still valid."""
+"""The time to wait after a failed renewal, while the old token is valid."""
 MAX_LISTS = 100
 """The client keeps the last list of each set of filters. It forgets all lists when it has this many."""
 _LOG = logging.getLogger("investment_plans")
