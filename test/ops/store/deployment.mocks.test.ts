@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { deployWithWrangler, findOrigin } from '../../../src/ops/store/deployment.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 
 /** Wrangler’s own program is not started: it says which variables it got. */
 vi.mock('../../../src/ops/store/wrangler.ts', async () => {
@@ -47,13 +47,11 @@ test.each([
   async (routes, expected) => {
     vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', 'a'.repeat(32))
     vi.stubEnv('CLOUDFLARE_API_TOKEN', 'token')
-    const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+    const folder = await createFolder()
     const settings = `name = "w"\ncompatibility_date = "2026-10-23"\n[env.staging]\n${routes}\n`
     await writeFile(join(folder, 'wrangler.toml'), settings)
     process.chdir(folder)
     const found = await findOrigin({ env: 'staging' }).catch((error: unknown) => String(error))
     expect(found).toContain(expected)
-    process.chdir(project)
-    await rm(folder, { recursive: true })
   },
 )

@@ -1,7 +1,6 @@
 // The local store, opened as the command line opens it.
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
@@ -17,8 +16,7 @@ import { runOnState, useLocalState } from '../support/local-state.ts'
 const state = useLocalState()
 
 test('a database that is not migrated is refused, and the named command migrates it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-  const persistTo = join(folder, 'a state')
+  const persistTo = join(await createFolder(), 'a state')
   await mkdir(join(persistTo, 'v3/d1'), { recursive: true })
   const open = () => withLocalStore({ persistTo }, listPartners)
   const migration = `npm run migrate -- --local --persist-to '${persistTo}'`
@@ -27,7 +25,6 @@ test('a database that is not migrated is refused, and the named command migrates
   )
   await promisify(execFile)('sh', ['-c', migration])
   expect(await open()).toEqual([])
-  await rm(folder, { recursive: true })
 })
 
 test('a database of another schema is not migrated, keeps what it has, and the named command deletes it', async () => {

@@ -1,19 +1,13 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listPartners } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { withLocalStore } from '../../../src/ops/store/local-store.ts'
-
-let folder: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-})
-afterEach(() => rm(folder, { recursive: true }))
+import { createFolder } from '../../support/temporary-folder.ts'
 
 test.each(['nowhere', '.'])('a state folder without a database is refused: %s', async (path) => {
-  const state = join(folder, path)
+  const state = join(await createFolder(), path)
   await expect(withLocalStore({ persistTo: state }, async () => {})).rejects.toThrow(
     new UserError(
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder.\nOtherwise create it: npm run migrate -- --local --persist-to ${state}`,
@@ -22,6 +16,7 @@ test.each(['nowhere', '.'])('a state folder without a database is refused: %s', 
 })
 
 test('a file in the place of a folder is refused', async () => {
+  const folder = await createFolder()
   await mkdir(join(folder, 'v3/d1'), { recursive: true })
   await writeFile(join(folder, 'v3/kv'), '')
   await expect(withLocalStore({ persistTo: folder }, listPartners)).rejects.toThrow(

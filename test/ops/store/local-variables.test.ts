@@ -1,22 +1,16 @@
 // The variables of a local session, compared with what wrangler reads.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unstable_getVarsForDev as readWithWrangler } from 'wrangler'
 import { readLocalVariables } from '../../../src/ops/store/dev-vars.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 import { findStoreIds, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const project = process.cwd()
 beforeEach(async () => {
-  process.chdir(await mkdtemp(join(tmpdir(), 'catalog-')))
+  process.chdir(await createFolder())
 })
-afterEach(async () => {
-  const folder = process.cwd()
-  process.chdir(project)
-  vi.unstubAllEnvs()
-  await rm(folder, { recursive: true })
-})
+afterEach(() => process.chdir(project))
 
 const toml = `name = "app"
 compatibility_date = "2026-10-23"

@@ -1,12 +1,7 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
-import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readPath } from '../../../src/json.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
-import { recordKeyChange } from '../../../src/db/partner-changes.ts'
 import { selectPartnerEntries } from '../../../src/db/partner-queries.ts'
 import { cancelPublication } from '../../../src/ops/core/publications/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
@@ -19,6 +14,7 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { addVersion, deployVersions } from '../../account/workers.ts'
+import { serve } from '../../support/loopback-server.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
@@ -143,13 +139,11 @@ describe('a failure is one line that names the fix', () => {
     ],
   ])('%s', async (_, answer, message) => {
     const urls: string[] = []
-    const server = createServer(({ url = '' }, response) => {
+    const origin = await serve(({ url = '' }, response) => {
       urls.push(url)
       response.writeHead(answer[0], answer[1]).end(answer[2])
     })
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => void server.close())
-    vi.stubEnv('CLOUDFLARE_API_BASE_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    vi.stubEnv('CLOUDFLARE_API_BASE_URL', origin)
     await expect(remote(listPartners)).rejects.toThrow(message)
     expect([...new Set(urls)]).toEqual([expect.stringMatching(/^\/accounts\/.*\/raw$/)])
   })
@@ -283,32 +277,6 @@ describe('when a change is made and the answer is lost', () => {
       throw new CloudflareError('No.')
     })
     await expect(later).rejects.toThrow(/^No\.\nThe change was made: /)
-  })
-})
-
-describe('doctor', () => {
-  beforeAll(async () => {
-    const names = (await readdir('migrations')).map((name) => `('${name}')`)
-    await bindings().DB.batch(
-      ['create table d1_migrations (name text)', `insert into d1_migrations values ${names.join()}`].map((sql) =>
-        bindings().DB.prepare(sql),
-      ),
-    )
-  })
-
-  test('examines a deployed environment', async () => {
-    const kid = String(Math.floor(Date.now() / 1000))
-    cloudflare().secrets = new Map([[`JWT_KEY_${kid}`, 'x']])
-    const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
-    await recordKeyChange(openOperatorDatabase(bindings().DB), rotation, 'keys-rotate', kid)
-    const { code, stdout, stderr } = await runRemote('doctor')
-    const names = 'migrations database catalog publications record cache keys plans'.split(' ')
-    expect({ code, stderr, checks: stdout.split('\n').map((line) => line.split(':')[0]) }).toEqual({
-      code: 0,
-      stderr: '',
-      checks: [...names.map((name) => `ok       ${name}`), 'warning  schedule', ''],
-    })
-    expect(stdout).toContain('ok       database: Read replication is on.\n')
   })
 })
 

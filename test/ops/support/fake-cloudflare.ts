@@ -1,7 +1,6 @@
 // The account in a box for the tests of the command line: its database and namespace are the test's own, its Worker
 // doesn't run.
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
 import { accountId, apiToken, startAccount, type Account } from '../../account/account.ts'
@@ -10,6 +9,7 @@ import { addNamespace } from '../../account/kv-api.ts'
 import { setBindingId } from '../../account/project-copy.ts'
 import { useStores } from '../../account/stores.ts'
 import { addVersion, createWorker, deployVersions, readSecrets } from '../../account/workers.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 import type { Bindings } from './memory-bindings.ts'
 
 export type { Outage } from '../../account/d1-api.ts'
@@ -30,7 +30,6 @@ export interface FakeCloudflare extends Account {
  */
 export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflare {
   let fake: FakeCloudflare | undefined
-  let folder: string | undefined
   const setVariables = () => {
     // Half of the pause before a retry is random: this number makes it 0.
     vi.spyOn(Math, 'random').mockReturnValue(-1)
@@ -43,7 +42,7 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
     const database = addDatabase(fake, databaseId, workerName)
     Object.assign(database, { primary_location_hint: 'weur', read_replication: { mode: 'auto' } })
     addNamespace(fake.namespaces, namespaceId, workerName)
-    folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+    const folder = await createFolder(afterAll)
     const config = await readFile(join(project, 'wrangler.toml'), 'utf8')
     const withDatabase = setBindingId(config, 'staging', 'DB', databaseId)
     const withIds = setBindingId(withDatabase, 'staging', 'CATALOG_CACHE', namespaceId)
@@ -58,7 +57,6 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
     process.chdir(project)
     vi.unstubAllEnvs()
     await fake?.close()
-    if (folder !== undefined) await rm(folder, { recursive: true })
   })
   return () => {
     if (fake === undefined) throw new Error('the server has not started yet')

@@ -1,10 +1,9 @@
 // A local state folder as wrangler makes it. Node only, and slow: it runs wrangler as a program.
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll } from 'vitest'
+import { runFile } from '../../support/run-file.ts'
 import { runCommand } from './run-ops.ts'
 
 const state = await mkdtemp(join(tmpdir(), 'catalog-'))
@@ -12,7 +11,7 @@ const state = await mkdtemp(join(tmpdir(), 'catalog-'))
 /** Migrates a new state folder before the first test of a file, and deletes it after the last. */
 export function useLocalState(): string {
   beforeAll(async () => {
-    await promisify(execFile)('npm', ['run', '-s', 'migrate', '--', '--persist-to', state])
+    await runFile('npm', ['run', '-s', 'migrate', '--', '--persist-to', state])
   })
   afterAll(() => rm(state, { recursive: true }))
   return state

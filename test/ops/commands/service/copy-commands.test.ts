@@ -1,6 +1,5 @@
 // A copy is read back by SQLite, and a comparison names what a database lost since.
-import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeEach, expect, test } from 'vitest'
@@ -14,6 +13,7 @@ import { deleteUncountedVersions } from '../../../../src/db/stage-publication.ts
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
 import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../../../support/publish-plans.ts'
+import { createFolder } from '../../../support/temporary-folder.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openStores } from '../../support/binding-store.ts'
 import { useMemoryBindings } from '../../support/memory-bindings.ts'
@@ -23,9 +23,8 @@ import { emptyDatabase } from '../../support/test-database.ts'
 const bindings = useMemoryBindings()()
 const { DB } = bindings
 const db = openOperatorDatabase(DB)
-const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+const folder = await createFolder(afterAll)
 const file = join(folder, 'kept.sql')
-afterAll(() => rm(folder, { recursive: true }))
 
 const run = (words: readonly string[], on = DB) =>
   runCommand(words, { withStore: openStores(() => ({ ...bindings, DB: on })) })
