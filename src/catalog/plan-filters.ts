@@ -71,8 +71,6 @@ export type PlanFilter = Partial<FilterValues>
 /** All filters, in the order of the documentation. */
 export const planFilters: { [Name in FilterName]: FilterDefinition<FilterValues[Name]> } = definitions
 
-type PlanFilterDefinition = (typeof planFilters)[FilterName]
-
 /** The names in alphabetical order, as cache keys and error messages list them. */
 export const filterNames = Object.keys(planFilters).filter(isFilterName).toSorted()
 
@@ -90,7 +88,10 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
 }
 
 /** @returns the value with which a filter selects this plan; undefined if the plan has no value there. */
-export function readFilterValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
+export function readFilterValue(
+  plan: Plan,
+  { path, parse }: (typeof planFilters)[FilterName],
+): FilterValue | undefined {
   const text = readPathText(plan, path)
   return text === '' ? undefined : parse(text)
 }
@@ -99,11 +100,7 @@ export function readFilterValue(plan: Plan, { path, parse }: PlanFilterDefinitio
 export function readPathText(plan: Plan, path: string): string {
   const [, ...names] = path.split('.')
   const value = readPath(plan, ...names)
-  return isFilterValue(value) ? String(value) : ''
-}
-
-function isFilterValue(value: unknown): value is FilterValue {
-  return ['string', 'number', 'boolean'].includes(typeof value)
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : ''
 }
 
 /** Lists every filter that selects the plan, such as `currency=KES`. */

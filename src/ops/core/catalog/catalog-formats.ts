@@ -46,11 +46,7 @@ export async function readCatalog(file: string, bytes: Uint8Array): Promise<Cata
   return typeof content === 'string' ? parseCatalog(content) : parseCatalogSheets(content)
 }
 
-/**
- * Reads a file with some fields of some plans. The result lists the defects that can be found without the catalog.
- * @param file the name of the file.
- * @throws UserError for JSON, and for a file without a sheet of plans.
- */
+/** Reads a file with some fields of some plans. @param file the name of the file. @throws UserError for JSON, and without a sheet of plans. */
 export async function readUpdate(file: string, bytes: Uint8Array): Promise<CatalogUpdate> {
   const content = await readContent(file, bytes)
   if (typeof content !== 'string') return parseUpdateSheets(content)

@@ -54,10 +54,7 @@ async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
   return atSeconds > (await selectNowSeconds(db))
 }
 
-/**
- * Reads the catalog with its revision, so that `prepareImport` can merge an edited file later.
- * @throws UserError when the time is in the future or before the first publication.
- */
+/** Reads the catalog with its revision, for a file. @throws UserError when the time is in the future, or before the first publication. */
 export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
   if (atSeconds === undefined) return selectCatalog(store.db)
   if (await isFuture(store, atSeconds)) {

@@ -9,7 +9,6 @@ import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
   formatCatalogOrigin,
-  plansSheetName,
   readFields,
   originColumn,
   readPlanTable,
@@ -36,7 +35,7 @@ export function formatCatalogSheet(
   ])
   if (rows.length === 0) rows.push([...columns.map(() => null), ...originCells])
   const header = [...columns.map(({ name }) => name), ...(origin ? [originColumn] : [])]
-  return { name: plansSheetName, rows: [header, ...rows] }
+  return { name: 'Plans', rows: [header, ...rows] }
 }
 
 /** @throws UserError with a line for each defect, as `parseCatalog` does. */

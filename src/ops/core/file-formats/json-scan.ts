@@ -12,18 +12,13 @@ const maxLevels = 100
 /** Matches a string, or a character that opens, closes or continues an object or array. */
 const tokenPattern = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],]/g
 
-/**
- * Finds names that an object has twice, of which JSON.parse keeps only the last value, and names that are unsafe.
- * @param json valid JSON.
- * @returns the path of each such name.
- * @throws RangeError for too many levels.
- */
-export function findWrongNames(json: string): Path[] {
+/** Finds unsafe names, and names that an object has twice: JSON.parse keeps only the last value. @throws RangeError for too many levels. */
+export function findWrongNames(validJson: string): Path[] {
   const wrongPaths: Path[] = []
   /** The objects and arrays around the current token. `at` is the current name or position. `names` has the names of an object so far. */
   const levels: { names?: Set<string>; at: string | number }[] = []
   let previousToken = ''
-  for (const [token] of json.matchAll(tokenPattern)) {
+  for (const [token] of validJson.matchAll(tokenPattern)) {
     const level = levels.at(-1)
     if (token === '{' || token === '[') {
       levels.push(token === '{' ? { names: new Set(), at: '' } : { at: 0 })

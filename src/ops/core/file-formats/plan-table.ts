@@ -46,9 +46,6 @@ export interface PlanTable extends Omit<CatalogFile, 'plans'> {
   defects: readonly Defect[]
 }
 
-/** The name of the sheet in an export. */
-export const plansSheetName = 'Plans'
-
 /** The column with the catalog and revision of an export. Every row has it, so that people can sort and delete rows. */
 export const originColumn = 'exportedFrom'
 

@@ -30,10 +30,9 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
  */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRedated(changes))
-  const changed = changes.flatMap(({ before, after }) => {
-    const goesBack = before !== null && after !== null && after.performanceDate < before.performanceDate
-    return after === null || goesBack ? [] : after
-  })
+  const changed = changes.flatMap(({ before, after }) =>
+    after === null || (before !== null && after.performanceDate < before.performanceDate) ? [] : after,
+  )
   const older = [...others, ...changed].filter((plan) => plan.viewableIn.length > 0 && getMonth(plan) < month)
   const names = older.map(({ identifier, performanceDate }) => `${identifier} (${performanceDate})`)
   const start = `Most new dates are of ${month}. Listed plans with an earlier date`

@@ -1,15 +1,14 @@
 // Limits the size of a country's list. The Worker's memory holds lists of up to 24 MB, and KV of up to 25 MiB. A larger list would be
 // cached nowhere, and each request would read the whole list from D1.
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import type { ListSize } from '../../../db/catalog-queries.ts'
+import type { CatalogSize } from '../../../db/catalog-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 const megabyte = 1_000_000
 const maxListBytes = 24 * megabyte
 
-/** The size of each list, by country. */
-export type ListSizes = ReadonlyMap<string, ListSize>
+type ListSizes = CatalogSize['lists']
 
 export interface ListSizeChange {
   before: ListSizes
@@ -22,11 +21,9 @@ export interface ListSizeChange {
  * @throws UserError with one line for each list that grows above the limit. A list that was too large before may become shorter.
  */
 export function measureLists(others: ListSizes, changes: readonly PlanChange[]): ListSizeChange {
-  const measure = (side: 'before' | 'after') => {
-    const plans = changes.flatMap((change) => change[side] ?? [])
-    return addToLists(others, plans)
-  }
-  const [before, after] = [measure('before'), measure('after')]
+  const plansBefore = changes.flatMap((change) => change.before ?? [])
+  const plansAfter = changes.flatMap((change) => change.after ?? [])
+  const [before, after] = [addToLists(others, plansBefore), addToLists(others, plansAfter)]
   const lines = [...after].flatMap(([country, { bytes }]) => {
     if (bytes <= maxListBytes || bytes <= (before.get(country)?.bytes ?? 0)) return []
     const size = (bytes / megabyte).toFixed(1)
