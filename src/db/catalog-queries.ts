@@ -1,4 +1,4 @@
-// Reads the catalog as operators see it: as it is now, and as it was at an earlier revision. The Worker doesn't use it.
+// Reads the catalog for operators, as it is now or as it was at an earlier revision.
 import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
@@ -9,25 +9,26 @@ import { readAll, makeRowReporter } from './pages.ts'
 import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { catalog, planVersions, publications } from './schema.ts'
 
-/** Which catalog plans were read from, and when. An exported file has both. */
+/** The catalog and the revision from which plans were read. An exported file contains them. */
 export interface CatalogOrigin {
-  /** The random ID of the database. */
+  /** The random ID of the catalog, which the first migration makes. */
   catalog: string
   /** The revision of the catalog when the plans were read. */
   revision: number
 }
 
-/** How often a read of the catalog begins again because somebody published meanwhile. */
+/** How many times the catalog is read again because somebody published meanwhile. */
 const maxRepetitions = 3
 
-/** Selects the whole catalog in ascending order of ID. */
+/** Selects all plans of the catalog in ascending order of ID. */
 export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
   return readAtOneRevision(db, () => selectPlans(db, isNotSuperseded))
 }
 
 /**
- * Reads plans at one revision. If somebody publishes between two pages, it reads all pages again.
- * @param read reads the plans, in pages.
+ * Reads plans that all belong to one revision of the catalog. If somebody publishes meanwhile, calls `read` again, at most three times.
+ * @param read reads the plans, in several queries.
+ * @throws StorageError when somebody published during each call.
  */
 export async function readAtOneRevision(
   db: OperatorDatabase,
@@ -36,16 +37,16 @@ export async function readAtOneRevision(
   let origin = await selectCatalogOrigin(db)
   for (let repetition = 0; repetition <= maxRepetitions; repetition++) {
     const plans = await read()
-    const next = await selectCatalogOrigin(db)
-    if (next.revision === origin.revision) return { origin, plans }
-    origin = next
+    const originAfter = await selectCatalogOrigin(db)
+    if (originAfter.revision === origin.revision) return { origin, plans }
+    origin = originAfter
   }
   throw new StorageError('The catalog changes again and again while it is read. Try again.')
 }
 
 /**
  * @param name the plan's identifier or ID.
- * @returns the plan with the revision of the catalog that it was read from.
+ * @returns the plan, and the revision of the catalog at that moment; undefined when the catalog has no such plan.
  */
 export async function selectCatalogPlan(
   db: OperatorDatabase,
@@ -67,19 +68,20 @@ export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, writeList(planIds))))
 }
 
-/** The size of a list of plans. `bytes` counts its documents, with a comma for each. */
+/** The number of plans on a list, and the bytes of their JSON documents, with one byte more for a comma after each. */
 export interface ListSize {
   plans: number
   bytes: number
 }
 
 export interface CatalogSize {
+  /** The number of plans in the catalog, also of those on no list. */
   plans: number
   /** The size of each country's list, by country code. */
   lists: ReadonlyMap<string, ListSize>
 }
 
-/** Selects the size that the published catalog would have without some plans. */
+/** Computes the size that the catalog would have without some plans. */
 export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(planIds))))
   const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
@@ -96,7 +98,7 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
 }
 
 /**
- * Selects the plans of the catalog whose name or cool name is one of these, in upper or lower case.
+ * Selects the plans of the catalog whose `name` or `coolName` is one of `names`. Ignores case and the spaces around a name.
  * @param exceptIds the IDs of plans to leave out.
  */
 export async function selectNamesakes(
@@ -119,13 +121,13 @@ export type PlanSummary = Pick<
   'id' | 'identifier' | 'name' | 'fundType' | 'currency' | 'isInvestable' | 'viewableIn'
 >
 
-/** A page may have more rows than a page of plans, because a summary has about 75 bytes. */
+/** A page can have many more summaries than plans, because a summary has only about 75 bytes. */
 const summariesPerPage = 5000
 
 /**
- * Selects the fields of each plan that `plan list` shows in its table, in ascending order of ID.
- * @param revision the revision of the catalog to read. Default: the newest.
- * @param country selects only plans that are viewable there.
+ * Selects the plans of the catalog with the fields that `plan list` shows, in ascending order of ID.
+ * @param revision selects the catalog as it was at that revision. Default: as it is now.
+ * @param country a country code: selects only plans that are viewable there. Default: all plans.
  */
 export function selectSummaries(
   db: OperatorDatabase,
@@ -133,8 +135,8 @@ export function selectSummaries(
 ): Promise<PlanSummary[]> {
   const isCandidate = revision === undefined ? isNotSuperseded : lte(publications.revision, revision)
   return readAll(
-    (last: number | undefined, limit) => {
-      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))
+    (lastId: number | undefined, limit) => {
+      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, lastId ?? -1)))
       const { planId, document, viewableIn } = newest
       return db
         .with(newest)
@@ -157,7 +159,7 @@ export function selectSummaries(
   )
 }
 
-/** Selects the catalog as it was at a revision, in ascending order of ID. */
+/** Selects all plans of the catalog as it was at a revision, in ascending order of ID. */
 export function selectCatalogAt(db: OperatorDatabase, revision: number): Promise<CatalogPlan[]> {
   return selectPlans(db, lte(publications.revision, revision))
 }
@@ -169,17 +171,23 @@ export async function selectCatalogOrigin(db: OperatorDatabase): Promise<Catalog
   return origin
 }
 
-/** Selects the newest revision up to `limit`, 0 if there is none. A revision is at least the Unix millisecond of its publication. */
-export async function selectRevisionUpTo(db: OperatorDatabase, limit: number): Promise<number> {
+/**
+ * Selects the newest revision of the catalog that is not above `maxRevision`, 0 if there is none. A revision is at least the time of its
+ * publication in Unix milliseconds, so `maxRevision` may be a time.
+ */
+export async function selectRevisionUpTo(db: OperatorDatabase, maxRevision: number): Promise<number> {
   const { revision } = publications
   const [newest] = await db
     .select({ revision: sql<number>`coalesce(max(${revision}), 0)` })
     .from(publications)
-    .where(lte(revision, limit))
+    .where(lte(revision, maxRevision))
   return newest?.revision ?? 0
 }
 
-/** Selects the IDs of the plans that ever had this identifier, or of the plan with this ID, if it was ever changed. */
+/**
+ * Selects the IDs of the plans that have or once had a name: also of removed plans, and of plans that were only proposed.
+ * @param name an identifier or an ID.
+ */
 export async function selectRecordedPlanIds(db: OperatorDatabase, name: string): Promise<number[]> {
   const { planId } = planVersions
   const rows = await db.selectDistinct({ planId }).from(planVersions).where(isNamed(planVersions, name))
@@ -187,13 +195,14 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, name: string):
 }
 
 /**
- * Selects the plans of the newest versions, in ascending order of ID.
- * @param isCandidate the condition for versions that may be the newest.
+ * Selects plans, each as its newest version that fulfils `isCandidate`, in ascending order of ID. Leaves out a plan that this version
+ * removes.
+ * @param isCandidate a condition on `planVersions` and `publications`.
  */
 async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): Promise<CatalogPlan[]> {
   const rows = await readAll(
-    (last: number | undefined, limit) => {
-      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))
+    (lastId: number | undefined, limit) => {
+      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, lastId ?? -1)))
       return db
         .with(newest)
         .select()
@@ -203,12 +212,12 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): 
         .limit(limit)
     },
     (row) => row.planId,
-    { tell: makeRowReporter(db, 'plans') },
+    { reportRows: makeRowReporter(db, 'plans') },
   )
   return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
 }
 
-/** The rows of `selectNewestVersions`, as a source of a query. */
+/** Makes a common table expression with the rows of `selectNewestVersions`: use it in `with` and `from`. */
 export function listNewestVersions(db: OperatorDatabase, isCandidate: SQL | undefined) {
   const { planId, document, viewableIn } = planVersions
   return db.$with('newest', { planId, document, viewableIn }).as(selectNewestVersions(isCandidate))

@@ -12,21 +12,21 @@ export interface PartnerAccess {
   shortName: string
   country: string
   isSuspended: boolean
-  /** Unix seconds. Tokens that were issued before are refused. Null: none are. */
+  /** Unix seconds. Tokens that were issued earlier are refused. Null: no token is refused for its age. */
   tokensValidFrom: number | null
-  /** Includes secrets that have ended. `expiresAt` is in Unix seconds, null for the current secret. */
+  /** The secrets, also secrets that have expired. `expiresAt` is in Unix seconds, null for the current secret. */
   secrets: Pick<StoredSecret, 'hash' | 'expiresAt'>[]
 }
 
-/** D1's answer about a client. All of it is read at the same moment. */
+/** D1's answer about a client. One query reads all fields, so they belong to the same moment. */
 export interface PartnerCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** The ID of this partner's newest change. Null without a partner. */
+  /** The ID of this partner's newest change. Null if no partner has the client ID. */
   partnerChangeId: number | null
-  /** The ID of the newest change of any partner. Each change raises it. */
+  /** The ID of the newest change of any partner or signing key. Each change has a higher ID. */
   changeId: number
-  /** The catalog's revision. Each change of the catalog raises it. */
+  /** The newest revision of the catalog. Each publication has a higher revision. */
   revision: number
   /** Unix seconds of D1's clock. */
   nowSeconds: number
@@ -35,41 +35,50 @@ export interface PartnerCheck {
 const newest = alias(changeRecord, 'newest')
 
 const checkQuery = writeQuery(sql`
-  select checked.revision, checked.change_id, unixepoch(), ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
+  select numbers.revision, numbers.change_id, unixepoch(), ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
     ${newest.tokensValidFrom}, ${newest.secrets}, ${newest.id}
-  from (select ${newestRevision} as revision, ${selectNewestNumber(changeRecord.id)} as change_id) as checked
+  from (select ${newestRevision} as revision, ${selectNewestNumber(changeRecord.id)} as change_id) as numbers
   left join ${changeRecord} as ${newest} on ${newest.id} = (
     select max(${changeRecord.id}) from ${changeRecord} where ${changeRecord.clientId} = ${sql.placeholder('clientId')}
   )`)
 
 /**
- * Asks about a client by one query, which uses indexes only. The token endpoint and the plan list ask the same, so that a copy of any
- * answer has the current hashes of secrets.
+ * Selects the check of a client. The token endpoint and the plan list use the same query, so that the copy of each answer contains the
+ * hashes of secrets, which only the token endpoint needs.
  * @throws StorageError when D1 fails
  */
 export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  // Without a partner, all columns but the first three are null.
+  // If no partner has the client ID, all columns after the third are null.
   type Row = [
     revision: number,
     changeId: number,
     nowSeconds: number,
     shortName: string | null,
-    string,
-    number | null,
-    number | null,
-    secrets: string,
+    country: string,
+    suspendedAt: number | null,
+    tokensValidFrom: number | null,
+    secretsJson: string,
     partnerChangeId: number | null,
   ]
   const [row] = await readRows<Row>(d1, checkQuery, { clientId })
   if (row === undefined) throw new Error('D1 returned no row')
-  const [revision, changeId, nowSeconds, shortName, country, suspendedAt, tokensValidFrom, json, partnerChangeId] = row
+  const [
+    revision,
+    changeId,
+    nowSeconds,
+    shortName,
+    country,
+    suspendedAt,
+    tokensValidFrom,
+    secretsJson,
+    partnerChangeId,
+  ] = row
   const numbers = { revision, changeId, nowSeconds, partnerChangeId }
   if (shortName === null) return { ...numbers, partner: undefined }
-  const stored = parseTrusted<StoredSecret[]>(json)
-  const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
+  const secrets = parseTrusted<StoredSecret[]>(secretsJson).map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }
   return { ...numbers, partner }
 }

@@ -1,34 +1,34 @@
-// Writes parts of INSERT and UPDATE statements in which TypeScript checks each value against the type of its column. Drizzle's query
-// builder is not used: the Worker runs these statements, and its bundle lacks the builder (src/worker/README.md).
+// Writes parts of INSERT and UPDATE statements. TypeScript checks each value against the type of its column. Drizzle's query builder is not
+// used here, because the Worker runs some of these statements, and its bundle lacks the builder (src/worker/README.md).
 import { getTableColumns, isSQLWrapper, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
 /** A column whose values have a type. */
 type ColumnOf<Value> = SQLiteColumn & { _: { data: Value } }
 
-/** Values by the names of the columns in the schema: of the column's type, or any SQL. */
+/** Values by the names of the columns in the schema: of the column's type, another column of that type, or any SQL. */
 export type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | ColumnOf<Row[Name]> }
 
 export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>
 
-/** Writes `"state" = ?, …` for `update … set`, where SQL takes no table before a column. */
+/** Writes `"state" = ?, …`, to follow `update … set`. Column names have no table before them, which SQLite does not allow there. */
 export function writeAssignments<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
   const assignments = listValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
   return sql.join(assignments, sql`, `)
 }
 
-/** Writes `("state", …) select ?, …` for `insert into …`. A source or a condition may follow. */
+/** Writes `("state", …) select ?, …`, to follow `insert into …`. The caller may add `from …` or `where …`. */
 export function writeInsertValues<Table extends SQLiteTable>(
   table: Table,
   values: ColumnValues<Table['$inferInsert']>,
 ): SQL {
   const pairs = listValues(table, values)
   const names = pairs.map(({ name }) => name)
-  const selected = pairs.map(({ value }) => value)
-  return sql`(${sql.join(names, sql`, `)}) select ${sql.join(selected, sql`, `)}`
+  const selectedValues = pairs.map(({ value }) => value)
+  return sql`(${sql.join(names, sql`, `)}) select ${sql.join(selectedValues, sql`, `)}`
 }
 
-/** @returns the name of each column, and its value as SQL */
+/** @returns the name of each column in the database, and its value, both as SQL */
 function listValues(table: SQLiteTable, values: object) {
   const columns: Record<string, SQLiteColumn> = getTableColumns(table)
   return Object.entries(values).map(([key, value]: [string, unknown]) => {

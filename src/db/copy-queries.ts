@@ -1,4 +1,4 @@
-// Reads the whole database for a copy in a file, including tables that the schema lacks.
+// Reads the whole database for a database copy, also tables that schema.ts lacks.
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
 import { readPages, makeRowReporter } from './pages.ts'
@@ -10,8 +10,8 @@ export type CopiedValue = string | number | null
 
 const isNotStaging = sql`${publications.state} <> 'staging'`
 
-/** The condition for the rows that a copy has, by table. Staged publications and plans that don't count may change and disappear. */
-const isLasting = new Map<string, SQL>([
+/** The conditions for the rows of a database copy, by table. Leaves out the rows that may be deleted soon. */
+const lastingConditions = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [
     getTableName(planVersions),
@@ -19,30 +19,30 @@ const isLasting = new Map<string, SQL>([
   ],
 ])
 
-/** Writes the query for the rows of a table that a copy has. */
+/** Writes the query for the rows of a table that belong into a database copy. Other conditions may follow. */
 export const writeLastingRowsQuery = (table: string, columns = '*') =>
-  `select ${columns} from "${table}" where ${writeQuery(isLasting.get(table) ?? sql`true`).sql}`
+  `select ${columns} from "${table}" where ${writeQuery(lastingConditions.get(table) ?? sql`true`).sql}`
 
-/** Selects the statements that create the database: first the tables, then the indexes. */
+/** Selects the statements that create the tables and indexes of the database: first the tables, then the indexes. */
 export function selectSchema(db: Database) {
   return db.values<[type: 'table' | 'index', name: string, statement: string]>(sql`
     select type, name, sql from sqlite_master where sql is not null and name not glob '_cf_*' and name not glob 'sqlite_*'
     order by type = 'index', rowid`)
 }
 
-/** Reads the rows of a table in pages. An export by wrangler would stop the database while it runs. */
+/** Reads a table in pages, without the rows that may be deleted. Used in place of wrangler's export, which stops the database meanwhile. */
 export async function* readTable(db: Database, table: string): AsyncGenerator<CopiedValue[][]> {
   const pages = readPages(
-    (last: number | undefined, limit) =>
+    (lastId: number | undefined, limit) =>
       db.values<CopiedValue[]>(sql`
-        ${sql.raw(writeLastingRowsQuery(table, 'rowid, *'))} and rowid > ${last ?? 0} order by rowid limit ${limit}`),
+        ${sql.raw(writeLastingRowsQuery(table, 'rowid, *'))} and rowid > ${lastId ?? 0} order by rowid limit ${limit}`),
     ([rowid]) => Number(rowid),
-    { tell: makeRowReporter(db, `rows of ${table}`) },
+    { reportRows: makeRowReporter(db, `rows of ${table}`) },
   )
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }
 
-/** Selects a text that differs after each change of the database, except of contacts. */
+/** Selects a text that differs after each change of a partner, of a signing key, and of the state of a publication. */
 export async function selectFingerprint(db: Database): Promise<string> {
   return JSON.stringify(
     await db.values(sql`

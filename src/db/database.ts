@@ -1,16 +1,16 @@
-// Runs SQL on D1, for the Worker, and for statements that the command line shares with the Worker's schedule. The command line reaches D1
-// over an HTTP API, which sends numbers as text. SQLite turns such a text into a number where it is compared with a column. In any other
-// comparison, write a CAST.
+// Runs SQL on D1: for the Worker, and for statements that the command line shares with the Worker's schedule. The command line reaches D1
+// over an HTTP API, which sends numbers as text. SQLite turns such a text into a number when it compares the text with a column. Write a
+// CAST where a number is compared with anything else.
 import { fillPlaceholders, sql, type Query, type SQL } from 'drizzle-orm'
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core'
 
-/** D1 as a Worker's binding, or through Cloudflare's HTTP API. */
+/** Runs queries on D1, through a Worker's binding or Cloudflare's HTTP API. */
 export interface Database {
   /** Returns the rows, each as an array of its values. @throws StorageError when D1 fails */
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
   /** Runs a statement that returns no rows. @throws StorageError when D1 fails */
   run: (query: SQL) => Promise<unknown>
-  /** Receives progress messages. */
+  /** Shows the user what is being read or written, such as `Reading plans: 300`. */
   readonly reportProgress?: ((text: string) => void) | undefined
 }
 
@@ -18,7 +18,7 @@ type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 
 const dialect = new SQLiteAsyncDialect()
 
-/** Turns a query into text with a `?` for each parameter and placeholder. */
+/** Turns a query into `sql`, a text with a `?` for each parameter and placeholder, and `params`, their list. */
 export function writeQuery(query: SQL): Query {
   return dialect.sqlToQuery(query)
 }
@@ -31,14 +31,14 @@ export function openDatabase(d1: QueriedD1): Database {
   }
 }
 
-/** Runs a query. @param values the values of the placeholders, by name. @throws StorageError when D1 fails */
+/** Runs a query. @param placeholders the values of its placeholders, by name. @throws StorageError when D1 fails */
 export async function readRows<Row extends unknown[]>(
   d1: QueriedD1,
   query: Query,
-  values: Record<string, unknown> = {},
+  placeholders: Record<string, unknown> = {},
 ): Promise<Row[]> {
-  // Outside the `try`: an error here is a bug, and no failure of D1.
-  const statement = d1.prepare(query.sql).bind(...fillPlaceholders(query.params, values))
+  // Not in the `try`, because an error here is a bug, and no failure of D1.
+  const statement = d1.prepare(query.sql).bind(...fillPlaceholders(query.params, placeholders))
   try {
     return await statement.raw<Row>()
   } catch (error) {
@@ -46,17 +46,17 @@ export async function readRows<Row extends unknown[]>(
   }
 }
 
-/** Writes a value that may be null, which the HTTP API does not take as a parameter. */
+/** Writes a value as a parameter, and null as SQL, because the HTTP API takes no null as a parameter. */
 export function writeNullable(value: string | number | null): SQL {
   return value === null ? sql`null` : sql`${value}`
 }
 
-/** Writes a list of values for `in`, as one parameter: D1 allows only 100. */
+/** Writes a list of values, to follow `in`. The list is one parameter, because D1 allows only 100 parameters. */
 export function writeList(values: readonly (string | number)[]): SQL {
   return sql`(select value from json_each(${JSON.stringify(values)}))`
 }
 
-/** D1 failed or was too slow. The message is D1's own, and holds no SQL parameter. */
+/** D1 failed or was too slow. The message is D1's own, and contains no SQL parameter. */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
 }

@@ -4,13 +4,13 @@ import { listNewestVersions } from './catalog-queries.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { isNotSuperseded, isViewableIn } from './plan-queries.ts'
 
-/** Selects the file names of the migrations that wrangler has applied. Fails in an empty database, which has no such table. */
+/** Selects the file names of the migrations that were applied. Fails in a database without any migration, which lacks the table. */
 export async function selectAppliedMigrations(db: OperatorDatabase): Promise<string[]> {
   const rows = await db.values<[string]>(sql`select name from d1_migrations order by name`)
   return rows.map(([name]) => name)
 }
 
-/** Counts the plans on the list of a country. Without a country, the plans on at least one list. */
+/** Counts the plans on the list of a country, or without `country` the plans that are on at least one list. */
 export async function countListedPlans(db: OperatorDatabase, country?: string): Promise<number> {
   const newest = listNewestVersions(db, isNotSuperseded)
   const [listed] = await db

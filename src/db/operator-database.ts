@@ -3,10 +3,14 @@ import { DrizzleQueryError, type Query } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 
-/** drizzle's query builder, which can take the place of a `Database`. The HTTP API takes no null and no boolean as a parameter. */
+/** Drizzle's query builder, which is also a `Database`. Pass no null and no boolean as a parameter: Cloudflare's HTTP API refuses them. */
 export type OperatorDatabase = SqliteRemoteDatabase & { reportProgress?: Database['reportProgress'] }
 
-/** Makes the database of the command line. @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
+/**
+ * Makes the database of the command line.
+ * @param execute runs a statement, which has a `?` for each parameter. Returns the rows, each as an array of its values. With `run`, the
+ * rows are ignored.
+ */
 export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
 ): OperatorDatabase {
@@ -17,7 +21,7 @@ export function createOperatorDatabase(
   })
 }
 
-/** Takes the store's error out of drizzle's error, which quotes the parameters of the query, such as a contact. */
+/** @returns the store's error that drizzle's error wraps. Drizzle's message must not be shown: it quotes parameters, such as a contact. */
 export function unwrapQueryError(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? error.cause : error
 }

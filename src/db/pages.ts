@@ -1,45 +1,45 @@
-// Reads many rows in pages, because D1 documents no limit for the size of an answer over HTTP.
+// Reads many rows in pages, because Cloudflare does not document how large an answer of D1 over HTTP may be.
 import type { Database } from './database.ts'
 
-/** The rows of a page, for rows with a plan: it has about 2 kB, and at most about 30 kB. */
-const pageRows = 150
+/** The number of rows of a page. A row with a plan has about 2 kB, and at most about 30 kB. */
+const rowsPerPage = 150
 
-/** @param what the rows are, such as `plans`. @returns a function that reports how many rows were read */
-export function makeRowReporter({ reportProgress }: Pick<Database, 'reportProgress'>, what: string) {
-  return (rows: number) => reportProgress?.(`Reading ${what}: ${rows.toLocaleString('en')}`)
+/** @param noun the rows, such as `plans`. @returns a function that tells the user how many rows were read so far */
+export function makeRowReporter({ reportProgress }: Pick<Database, 'reportProgress'>, noun: string) {
+  return (rowCount: number) => reportProgress?.(`Reading ${noun}: ${rowCount.toLocaleString('en')}`)
 }
 
 interface PageOptions {
-  /** The rows of a page. Default: `pageRows`. */
+  /** The number of rows of a page. Default: `rowsPerPage`. */
   limit?: number
-  /** Receives the number of rows that were read so far. */
-  tell?: ReturnType<typeof makeRowReporter>
+  /** Receives the number of rows that were read so far, after each page but the last. */
+  reportRows?: ReturnType<typeof makeRowReporter>
 }
 
 /**
- * Reads rows in pages, in the order of their keys.
- * @param readAfter reads at most `limit` rows after the row with the key `last`, or the first rows if it is undefined.
+ * Reads rows in pages, in the order of their keys. Yields each page.
+ * @param readAfter reads at most `limit` rows after the row with the key `lastKey`, or the first rows if `lastKey` is undefined.
  * @param getKey returns the key of a row.
  */
 export async function* readPages<Row, Key>(
-  readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
+  readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,
-  { limit = pageRows, tell }: PageOptions = {},
+  { limit = rowsPerPage, reportRows }: PageOptions = {},
 ): AsyncGenerator<Row[]> {
   let page: Row[] = []
-  let rows = 0
+  let rowCount = 0
   do {
-    const last = page.at(-1)
-    page = await readAfter(last && getKey(last), limit)
-    rows += page.length
-    if (page.length === limit) tell?.(rows)
+    const lastRow = page.at(-1)
+    page = await readAfter(lastRow && getKey(lastRow), limit)
+    rowCount += page.length
+    if (page.length === limit) reportRows?.(rowCount)
     yield page
   } while (page.length === limit)
 }
 
-/** Reads the rows of all pages. For the parameters, see `readPages`. */
+/** Reads rows in pages, as `readPages` does with the same parameters. @returns the rows of all pages. */
 export async function readAll<Row, Key>(
-  readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
+  readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,
   options?: PageOptions,
 ): Promise<Row[]> {

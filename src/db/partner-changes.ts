@@ -7,7 +7,10 @@ import type { OperatorDatabase } from './operator-database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
 import { computeNextNumber } from './record-numbers.ts'
 
-/** Who makes a change, by which command, and why. A request that is repeated has the same `requestId`, and changes nothing again. */
+/**
+ * Says who makes a change, by which command, and why. After a lost answer, the request is sent again with the same `requestId`, and then
+ * inserts no second row.
+ */
 export interface ChangeRequest {
   requestId: string
   actor: string
@@ -25,7 +28,7 @@ export type SecretReplacement =
   | { kind: 'replace-all' }
   /** The newest secret ends now; an older one keeps its expiry. */
   | { kind: 'replace-newest' }
-  /** Every secret ends now, and every token that was issued so far. */
+  /** Every secret ends now. Every token that was issued so far ends, too. */
   | { kind: 'lockdown' }
 
 export type PartnerChange =
@@ -34,7 +37,7 @@ export type PartnerChange =
   /** `set-contact` records that a contact was set. `setContact` stores the contact itself. */
   | { kind: 'set' | 'set-contact'; name: string; country: string }
 
-/** The row of a change that was made. Times are Unix seconds of D1's clock. */
+/** Some columns of the row that a change inserted. Times are Unix seconds of D1's clock. */
 export type MadeChange = Pick<ChangeRow, 'id' | 'changedAt' | 'suspendedAt' | 'tokensValidFrom'>
 
 type ChangeRow = typeof changeRecord.$inferSelect
@@ -43,25 +46,33 @@ type ChangeValues = { [Name in keyof ChangeRow]?: ChangeRow[Name] | SQL }
 const newest = alias(changeRecord, 'newest')
 const { id, changedAt, suspendedAt, tokensValidFrom } = changeRecord
 const madeFields = { id, changedAt, suspendedAt, tokensValidFrom }
-/** A request that is repeated has the `requestId` of a row, and inserts nothing. */
+/** The conflict when a request is repeated: a row has its `requestId` already. */
 const repetition = { target: changeRecord.requestId }
 
 /** D1's clock, in Unix seconds. */
 const now = sql`unixepoch()`
-const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
+const writeNewSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
 
-/** Inserts a partner. Fails on a unique index if its short name or client ID is taken. @returns undefined if this request has inserted the partner before. */
+/**
+ * Inserts the first row of a partner. Fails on a unique index if the short name or the client ID is taken.
+ * @returns undefined if this request has inserted the partner already.
+ */
 export function insertNewPartner(
   db: OperatorDatabase,
   request: ChangeRequest,
   { shortName, name, country, clientId, secretHash }: NewPartnerRow,
 ): Promise<MadeChange | undefined> {
-  const secrets = sql`json_array(${newSecret(secretHash)})`
+  const secrets = sql`json_array(${writeNewSecret(secretHash)})`
   const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
   return insertRow(db, { ...describeRequest(request, 'create'), ...partner })
 }
 
-/** Records a change of a signing key. @param kid the ID of the key. @returns undefined if this request was recorded before. */
+/**
+ * Records a change of a signing key.
+ * @param kind the kind of the change, such as `keys-rotate`.
+ * @param kid the ID of the key.
+ * @returns undefined if this request was recorded already.
+ */
 export function recordKeyChange(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -80,9 +91,9 @@ async function insertRow(
 }
 
 /**
- * Changes a partner: inserts its newest row again, with some other values.
- * @param newestId the ID of the partner's newest row when it was read.
- * @returns undefined if the partner has a newer row by now, of this request or another, or has ended.
+ * Changes a partner: inserts a copy of the partner's newest row, with the values that `change` changes.
+ * @param newestId the ID of the partner's newest row when the caller read the partner.
+ * @returns undefined, without a change, if the partner has a newer row or has ended. The newer row may be by the same request.
  */
 export async function insertPartnerChange(
   db: OperatorDatabase,
@@ -90,16 +101,17 @@ export async function insertPartnerChange(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changed = nameFields({ ...describeRequest(request, change.kind), ...computeNextValues(change) })
-  const next = db
-    .select({ ...getTableColumns(newest), ...changed })
+  const changedValues = nameFields({ ...describeRequest(request, change.kind), ...computeNextValues(change) })
+  const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)))
+  const nextRow = db
+    .select({ ...getTableColumns(newest), ...changedValues })
     .from(newest)
-    .where(and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)), isNull(newest.endedAt)))
-  const [made] = await db.insert(changeRecord).select(next).onConflictDoNothing(repetition).returning(madeFields)
+    .where(and(isStillNewest, isNull(newest.endedAt)))
+  const [made] = await db.insert(changeRecord).select(nextRow).onConflictDoNothing(repetition).returning(madeFields)
   return made
 }
 
-/** @returns the row that a request inserted, if any. Shows a command whose answer was lost whether its change was made. */
+/** Finds the row that a request inserted, for a command whose answer was lost. @returns undefined if the request inserted none. */
 export async function findChange(db: OperatorDatabase, requestId: string): Promise<MadeChange | undefined> {
   const [made] = await db.select(madeFields).from(changeRecord).where(eq(changeRecord.requestId, requestId))
   return made
@@ -112,7 +124,7 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
     .where(eq(changeRecord.shortName, shortName))
 }
 
-/** @returns the columns that say who made a change, when and how */
+/** @returns the values of the columns that each change has: who made it, when, by which command and why */
 function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
   return {
     id: computeNextNumber(id),
@@ -125,18 +137,18 @@ function describeRequest({ requestId, actor, command, note }: ChangeRequest, kin
   } satisfies ChangeValues
 }
 
-/** Gives each value a name, which drizzle needs in INSERT … SELECT. */
+/** Gives each value the name of its column, which drizzle needs in INSERT … SELECT. */
 function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Aliased } {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, sql`${value}`.as(name)]))
 }
 
 /**
- * The time from which tokens are valid, when all tokens so far are ended. The `iat` of a token is a second of D1's clock or an earlier value
- * of this time, so the new time is later than both. Until D1's clock has reached it, new tokens have it as their `iat` (src/worker/token/token-route.ts).
+ * The value of `tokens_valid_from` that ends all tokens so far. A token's `iat` is the second of D1's clock at which it was issued, or the
+ * partner's `tokens_valid_from` if that is later (src/worker/token/token-route.ts). So the new value is a second above both.
  */
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 
-/** @returns the values of the next row that differ from the newest row */
+/** @returns the values that a change gives to the partner's next row. All others stay as they are in the newest row. */
 function computeNextValues(change: PartnerChange): ChangeValues {
   switch (change.kind) {
     case 'rotate':
@@ -160,32 +172,33 @@ function computeNextValues(change: PartnerChange): ChangeValues {
 }
 
 /**
- * @returns a JSON array: the earlier secrets that still work after this change, as `SecretReplacement` says, then the new secret. A CHECK of
- * the table refuses more than two secrets
+ * Writes the partner's next secrets as a JSON array: first the secrets that still work after the change, then the new secret. A CHECK of the
+ * table refuses more than two secrets.
  */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
+  // The current secret has no expiry: 9e15 stands for a time that never comes.
   const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), ${now} + ${graceSeconds})`
-  // The newest secret has no expiry. With 'replace-newest', its end is therefore null, and the query drops it.
+  // With 'replace-newest', the end of the current secret is null, so the query leaves it out.
   const end = change.kind === 'replace-newest' ? expiresAt : graceEnd
   const kept = sql`
     select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(${newest.secrets}) where ${end} > ${now}`
-  return sql`json_insert((${kept}), '$[#]', ${newSecret(change.secretHash)})`
+  return sql`json_insert((${kept}), '$[#]', ${writeNewSecret(change.secretHash)})`
 }
 
-/** Stores the contact of a partner that has not ended. Deletes the contact of any partner if `contact` is null. */
+/** Stores the contact of a partner, or deletes it if `contact` is null. Stores nothing for a partner that has ended. */
 export async function setContact(db: OperatorDatabase, shortName: string, contact: string | null): Promise<void> {
   if (contact === null) {
     await db.delete(partnerContacts).where(eq(partnerContacts.shortName, shortName))
     return
   }
-  const open = db
+  const ofOpenPartner = db
     .select({ shortName: newest.shortName, contact: sql`${contact}`.as('contact') })
     .from(newest)
     .where(and(eq(newest.id, selectNewestId(db, shortName)), isNull(newest.endedAt)))
   await db
     .insert(partnerContacts)
-    .select(open)
+    .select(ofOpenPartner)
     .onConflictDoUpdate({ target: partnerContacts.shortName, set: { contact } })
 }

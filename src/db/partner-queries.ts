@@ -7,26 +7,27 @@ import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
 import { changeRecord, partnerContacts, type StoredSecret } from './schema.ts'
 
+/** A secret that works, without its hash. */
 export type LiveSecret = Omit<StoredSecret, 'hash'>
 
-/** Gives a column a type without null: it has a value in each row of a partner, and is null only in rows of signing keys. */
-const required = <Column extends SQLiteColumn>(column: Column) => sql<NonNullable<Column['_']['data']>>`${column}`
+/** Gives a column a type without null, for a query of rows in which the column has a value: of partners, or of signing keys. */
+const withoutNull = <Column extends SQLiteColumn>(column: Column) => sql<NonNullable<Column['_']['data']>>`${column}`
 
 /** A partner after a change. An ended partner is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
 const partnerFields = {
   id: changeRecord.id,
-  shortName: required(changeRecord.shortName),
-  name: required(changeRecord.name),
-  country: required(changeRecord.country),
-  clientId: required(changeRecord.clientId),
-  createdAt: required(changeRecord.createdAt),
+  shortName: withoutNull(changeRecord.shortName),
+  name: withoutNull(changeRecord.name),
+  country: withoutNull(changeRecord.country),
+  clientId: withoutNull(changeRecord.clientId),
+  createdAt: withoutNull(changeRecord.createdAt),
   suspendedAt: changeRecord.suspendedAt,
   endedAt: changeRecord.endedAt,
   tokensValidFrom: changeRecord.tokensValidFrom,
 }
 
+const previous = alias(changeRecord, 'previous')
 const earlier = alias(changeRecord, 'earlier')
-const before = alias(changeRecord, 'before')
 const { changedAt, actor, command, note, kind } = changeRecord
 const changeFields = { changedAt, actor, command, note, kind }
 
@@ -38,15 +39,16 @@ export type Partner = Awaited<ReturnType<typeof selectPartners>>[number]
 export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[number]
 export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]
 
+/** Selects all partners, also ended ones, in the order of their short names. */
 export function selectPartners(db: OperatorDatabase) {
-  const newestIds = selectNewestIds(db)
-  return selectRows(db, inArray(changeRecord.id, newestIds)).orderBy(asc(changeRecord.shortName))
+  return selectPartnerRows(db, inArray(changeRecord.id, selectNewestIds(db))).orderBy(asc(changeRecord.shortName))
 }
 
 /**
  * @param name the short name or the client ID.
- * @param atSeconds selects the partner as it was, or will be, at the end of that Unix second. Its contact is always the present one. If a
- * later change has deleted the secrets of that time, `hasSecretState` is false.
+ * @param atSeconds selects the partner at the end of that Unix second, which may also be in the future. The contact is always the current
+ * contact. If a later change has deleted the secrets of that time, `hasSecretState` is false. Default: now.
+ * @returns undefined if there is no such partner, or there was none at that time.
  */
 export async function selectPartner(
   db: OperatorDatabase,
@@ -54,16 +56,19 @@ export async function selectPartner(
   atSeconds?: number,
 ): Promise<Partner | undefined> {
   const { id, shortName, clientId } = changeRecord
-  const ofClient = db.select({ shortName }).from(changeRecord).where(eq(clientId, name)).limit(1)
+  const shortNameOfClient = db.select({ shortName }).from(changeRecord).where(eq(clientId, name)).limit(1)
+  const isOfPartner = eq(shortName, sql`coalesce(${shortNameOfClient}, ${name})`)
   const wasMade = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
-  const isWanted = and(eq(shortName, sql`coalesce(${ofClient}, ${name})`), wasMade)
-  const [found] = await selectRows(db, isWanted, atSeconds).orderBy(desc(id)).limit(1)
-  return found
+  const [newestRow] = await selectPartnerRows(db, and(isOfPartner, wasMade), atSeconds).orderBy(desc(id)).limit(1)
+  return newestRow
 }
 
-/** Selects rows of partners. `secrets` has the secrets that work at `atSeconds`, a Unix second. Default: now. */
-function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
-  // The HTTP API passes numbers as text, which no column turns back here.
+/**
+ * Selects rows of partners, each a partner after a change.
+ * @param atSeconds a Unix second: `secrets` has the secrets of the row that work then. Default: now.
+ */
+function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
+  // The HTTP API passes numbers as text. `value ->> …` is no column, so SQLite would not turn the text back into a number.
   const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
   const secret = sql`json_each(${changeRecord.secrets})`
   const expiresAt = sql`value ->> '$.expiresAt'`
@@ -72,11 +77,11 @@ function selectRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?
       ...partnerFields,
       contact: partnerContacts.contact,
       secrets: sql`(
-        select json_group_array(json_remove(value, '$.hash')) from ${secret} where coalesce(${expiresAt} > ${now}, 1)
+        select json_group_array(json_remove(value, '$.hash')) from ${secret} where ${expiresAt} is null or ${expiresAt} > ${now}
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
-      /** False when a later change has deleted the secrets of this row. `secrets` and `secretEndedAt` then say nothing. */
+      /** False when the secrets of this row were deleted after a later change. Then ignore `secrets` and `secretEndedAt`. */
       hasSecretState: sql`${changeRecord.secrets} is not null`.mapWith(Boolean),
-      /** When the previous secret ended, if it had a grace period; otherwise null. */
+      /** The Unix second at which the previous secret expired. Null if it had no grace period, or has not expired. */
       secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${now})`,
     })
     .from(changeRecord)
@@ -94,11 +99,11 @@ function selectNewestIds(db: OperatorDatabase) {
     .groupBy(shortName)
 }
 
-/** Selects the secrets of all partners that are still valid by D1's clock, with their hashes. */
+/** Selects the secrets of all partners that have not expired by D1's clock, with their hashes. */
 export async function selectStoredSecrets(db: OperatorDatabase): Promise<(StoredSecret & { shortName: string })[]> {
   const { id, shortName, secrets } = changeRecord
   const rows = await db
-    .select({ shortName: required(shortName), secrets, nowSeconds: sql<number>`unixepoch()` })
+    .select({ shortName: withoutNull(shortName), secrets, nowSeconds: sql<number>`unixepoch()` })
     .from(changeRecord)
     .where(inArray(id, selectNewestIds(db)))
     .orderBy(asc(id))
@@ -108,30 +113,30 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   })
 }
 
-/** Selects the changes of one partner, and the changes from `since` to `until`, in Unix seconds. */
+/** Selects the changes of one partner, from `since` to `until` in Unix seconds. Each field is optional. */
 export interface EntryFilter {
   shortName?: string | undefined
   since?: number | undefined
   until?: number | undefined
 }
 
-/** The condition that `earlier` is the partner's row before a change. */
-const isEarlier = sql`${earlier.id} = (
-  select max(${before.id}) from ${changeRecord} as ${before}
-  where ${before.shortName} = ${changeRecord.shortName} and ${before.id} < ${changeRecord.id}
+/** The condition that `previous` is the row of the same partner before the row of a change. */
+const isPrevious = sql`${previous.id} = (
+  select max(${earlier.id}) from ${changeRecord} as ${earlier}
+  where ${earlier.shortName} = ${changeRecord.shortName} and ${earlier.id} < ${changeRecord.id}
 )`
 
-/** Selects the changes of partners, the newest first. */
+/** Selects the changes of partners, the newest first. `nameBefore` and `countryBefore` are null for the first change of a partner. */
 export function selectPartnerEntries(db: OperatorDatabase, { shortName, ...times }: EntryFilter = {}) {
   const column = changeRecord.shortName
   const isWanted = and(shortName === undefined ? isNotNull(column) : eq(column, shortName), isBetween(times))
   return readAll(
-    (last: number | undefined, limit) =>
+    (lastId: number | undefined, limit) =>
       db
-        .select({ ...partnerFields, ...changeFields, nameBefore: earlier.name, countryBefore: earlier.country })
+        .select({ ...partnerFields, ...changeFields, nameBefore: previous.name, countryBefore: previous.country })
         .from(changeRecord)
-        .leftJoin(earlier, isEarlier)
-        .where(and(isWanted, isBefore(last)))
+        .leftJoin(previous, isPrevious)
+        .where(and(isWanted, isBefore(lastId)))
         .orderBy(desc(changeRecord.id))
         .limit(limit),
     (row) => row.id,
@@ -142,11 +147,11 @@ export function selectPartnerEntries(db: OperatorDatabase, { shortName, ...times
 export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 'shortName'> = {}) {
   const { id, kid } = changeRecord
   return readAll(
-    (last: number | undefined, limit) =>
+    (lastId: number | undefined, limit) =>
       db
-        .select({ id, kid: required(kid), ...changeFields })
+        .select({ id, kid: withoutNull(kid), ...changeFields })
         .from(changeRecord)
-        .where(and(isNotNull(kid), isBetween(times), isBefore(last)))
+        .where(and(isNotNull(kid), isBetween(times), isBefore(lastId)))
         .orderBy(desc(id))
         .limit(limit),
     (row) => row.id,
@@ -156,7 +161,7 @@ export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 
 const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFilter, 'shortName'>) =>
   between(changedAt, since, until)
 
-const isBefore = (last = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, last)
+const isBefore = (rowId = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, rowId)
 
 /** @returns the time by D1's clock, in Unix seconds */
 export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {

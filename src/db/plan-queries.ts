@@ -7,20 +7,24 @@ import { readRows, writeQuery } from './database.ts'
 import { selectNewestNumber } from './record-numbers.ts'
 import { planVersions, publications } from './schema.ts'
 
-/** A version is a plan after a publication. */
+/** A version: a plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]
 
+/** Selects the newest revision of the catalog, 0 before the first publication. */
 export const newestRevision = selectNewestNumber(publications.revision)
 
-type Versions = Record<'publicationId' | 'baseRevision', SQLWrapper>
-type Publications = Record<'id' | 'baseRevision', SQLWrapper>
-
-/** Writes the condition that a version counts: it belongs to the publication, and to its base (migrations/*.sql). */
-export function isCounted(version: Versions, publication: Publications): SQL {
+/**
+ * Writes the condition that a version counts for a publication: it belongs to the publication, and both have the same base. A merge leaves
+ * versions with another base, which don't count (migrations/*.sql).
+ */
+export function isCounted(
+  version: Record<'publicationId' | 'baseRevision', SQLWrapper>,
+  publication: Record<'id' | 'baseRevision', SQLWrapper>,
+): SQL {
   return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
 }
 
-/** Writes the condition that all plans of a publication were written for a base. */
+/** Writes the condition that all plans of a publication were written with this base. Default: the base of the publication. */
 export function isComplete(baseRevision: SQLWrapper = publications.baseRevision): SQL {
   const counted = isCounted(planVersions, { id: publications.id, baseRevision })
   return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${counted})`
@@ -28,8 +32,8 @@ export function isComplete(baseRevision: SQLWrapper = publications.baseRevision)
 
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
- * With max(), SQLite takes the other columns from the row that has the maximum.
- * @param isCandidate the condition for versions that may be the newest.
+ * SQLite takes the columns beside max() from the row that has the maximum.
+ * @param isCandidate selects only from the versions that fulfil this condition, on `planVersions` and `publications`.
  */
 export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
@@ -40,15 +44,18 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
     group by ${planVersions.planId}`
 }
 
-/** The condition that a version is not marked as older. It has no parameter, because SQLite then uses the partial index. */
+/** The condition that a version is not flagged as older. The 0 is no parameter, because SQLite would then not use the partial index. */
 export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 
-/** The versions of the publication that a query is about. */
+/** In a query about publications: a version that belongs to one of these publications. */
 export const ownVersion = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/** Selects the row ID of the version that the plan of `ownVersion` had at a revision. */
+/**
+ * Selects the row ID of the published version that was the newest at a revision, of the plan of `ownVersion`. Selects null if the plan had
+ * no version then.
+ */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
@@ -59,13 +66,13 @@ export function selectVersionAt(revision: SQLWrapper): SQL {
 
 const newest = alias(planVersions, 'newest')
 
-/** Writes the condition that the countries of a version, a JSON array, contain a code. */
+/** Writes the condition that `viewableIn`, a JSON array of country codes, contains a code. */
 export function isViewableIn(viewableIn: SQLWrapper, country: string | Placeholder): SQL {
   return sql`instr(${viewableIn}, '"' || ${country} || '"') > 0`
 }
 
-/** The condition that all filters select a plan. A filter whose parameter is null selects every plan. */
-const isSelected = sql.join(
+/** The condition that a plan fulfils all filters. Every plan fulfils a filter whose parameter is null. */
+const fulfilsFilters = sql.join(
   filterNames.map((name) => {
     const value = sql.placeholder(name)
     return sql`(${value} is null or ${newest.document} ->> ${sql.raw(`'${planFilters[name].path}'`)} = ${value})`
@@ -73,18 +80,19 @@ const isSelected = sql.join(
   sql` and `,
 )
 
+/** The first row has the revision in the place of a document: SQLite sorts null before all IDs. */
 const listQuery = writeQuery(sql`
   select null as id, ${newestRevision} as value
   union all
   select ${newest.planId}, ${newest.document} from (${selectNewestVersions(isNotSuperseded)}) as ${newest}
-  where ${isViewableIn(newest.viewableIn, sql.placeholder('country'))} and ${isSelected}
+  where ${isViewableIn(newest.viewableIn, sql.placeholder('country'))} and ${fulfilsFilters}
   order by 1`)
 
 const noFilter = Object.fromEntries(filterNames.map((name) => [name, null]))
 
 /**
- * Lists the documents of the plans that are viewable in a country, in ascending ID, with the revision of the catalog. One statement, so
- * that documents and revision come from the same moment.
+ * Selects the plans that are viewable in a country and fulfil the filter, as JSON documents in ascending order of ID. Selects the revision
+ * of the catalog with the same statement, so that it belongs to the same moment.
  * @throws StorageError when D1 fails
  */
 export async function selectPlanList(
@@ -92,8 +100,8 @@ export async function selectPlanList(
   country: string,
   filter: PlanFilter,
 ): Promise<{ documents: string[]; revision: number }> {
-  type Row = [id: number | null, value: string]
-  const [first, ...listed] = await readRows<Row>(d1, listQuery, { ...noFilter, ...filter, country })
-  if (first === undefined) throw new Error('D1 returned no revision')
-  return { documents: listed.map(([, document]) => document), revision: Number(first[1]) }
+  type Row = [id: number | null, documentOrRevision: string]
+  const [revisionRow, ...planRows] = await readRows<Row>(d1, listQuery, { ...noFilter, ...filter, country })
+  if (revisionRow === undefined) throw new Error('D1 returned no revision')
+  return { documents: planRows.map(([, document]) => document), revision: Number(revisionRow[1]) }
 }

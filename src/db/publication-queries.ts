@@ -8,10 +8,10 @@ import { ownVersion } from './plan-queries.ts'
 import { readCompared } from './rebase.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
-/** A publication. migrations/*.sql explains the columns. Times are Unix seconds. */
+/** A publication, without its plans. migrations/*.sql explains the columns. Times are Unix seconds. */
 export type PublicationRow = typeof publications.$inferSelect
 
-/** A plan before and after a publication; null where it does not exist. */
+/** A plan before and after a publication. Null: the plan did not exist before, or is removed. */
 export interface PlanChange {
   planId: number
   before: CatalogPlan | null
@@ -19,12 +19,12 @@ export interface PlanChange {
 }
 
 export async function selectPublication(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
-  const [row] = await selectWhere(db, eq(publications.id, id))
+  const [row] = await selectPublicationsWhere(db, eq(publications.id, id))
   return row
 }
 
 export interface PublicationFilter {
-  /** Publications that touch one of these plans. */
+  /** Publications that add, change or remove one of these plans. */
   planIds?: readonly number[] | undefined
   /** Publications that were made, approved or decided from `since` to `until`, in Unix seconds. */
   since?: number | undefined
@@ -32,11 +32,11 @@ export interface PublicationFilter {
   /** Publications that were published after this revision of the catalog. */
   afterRevision?: number | undefined
   states?: readonly PublicationRow['state'][] | undefined
-  /** Whether to select pending and conflicted publications of any time, too. */
+  /** Also selects pending and conflicted publications outside `since` and `until`. */
   isOpenIncluded?: boolean
 }
 
-/** Selects publications, the latest first. */
+/** Selects the publications that fulfil all conditions of the filter, the latest first. */
 export function selectPublications(
   db: OperatorDatabase,
   { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states, isOpenIncluded }: PublicationFilter,
@@ -51,10 +51,10 @@ export function selectPublications(
     afterRevision === undefined ? undefined : gt(revision, afterRevision),
     states && inArray(state, states),
   ]
-  return selectWhere(db, and(...conditions))
+  return selectPublicationsWhere(db, and(...conditions))
 }
 
-/** Selects the publications that touch one of these plans. */
+/** Selects the IDs of the publications that add, change or remove one of these plans. */
 function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) {
   const { publicationId, planId } = planVersions
   return db
@@ -63,22 +63,22 @@ function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) 
     .where(inArray(planId, writeList(planIds)))
 }
 
-/** Selects publications, the latest first. Never selects staged ones. */
-function selectWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<PublicationRow[]> {
+/** Selects the publications that fulfil a condition, the latest first. Leaves out staged publications. */
+function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<PublicationRow[]> {
   const { id, state } = publications
   return readAll(
-    (last: number | undefined, limit) =>
+    (lastId: number | undefined, limit) =>
       db
         .select()
         .from(publications)
-        .where(and(ne(state, 'staging'), lt(id, last ?? Number.MAX_SAFE_INTEGER), condition))
+        .where(and(ne(state, 'staging'), lt(id, lastId ?? Number.MAX_SAFE_INTEGER), condition))
         .orderBy(desc(id))
         .limit(limit),
     (row) => row.id,
   )
 }
 
-/** Selects the changes of a publication, in ascending order of the plans. @param planIds the plans to select. Default: all. */
+/** Selects the plans of a publication, in ascending order of ID. @param planIds selects only these plans. Default: all. */
 export async function selectChanges(
   db: OperatorDatabase,
   id: number,
@@ -87,7 +87,11 @@ export async function selectChanges(
   return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
 }
 
-/** Selects the changes of publications. @param planIds the plans to select. Default: all. @returns the changes by publication ID. */
+/**
+ * Selects the plans of publications.
+ * @param planIds selects only these plans. Default: all.
+ * @returns the plans by publication ID, in ascending order; an empty list for a publication without such plans.
+ */
 export async function selectChangesOf(
   db: OperatorDatabase,
   ids: readonly number[],

@@ -1,5 +1,5 @@
 // Publishes a publication by one UPDATE, which has an effect only once. The command line and the Worker's schedule call it.
-import { and, eq, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { writeAssignments, type Assignments } from './column-values.ts'
 import { writeNullable, type Database } from './database.ts'
@@ -16,15 +16,17 @@ export interface Decision {
 }
 
 /**
- * Who publishes a publication, and when. `now`: its author, at once. `due`: the schedule, at its time. `approve`: another operator, who
- * approves it when its time has come or it has none.
+ * Says who publishes a publication, and when.
+ * - `now`: its author, at once.
+ * - `due`: the schedule, when its time has come.
+ * - `approve`: another operator, by an approval, when its time has come or it has none.
  */
 export type PublishMode = 'now' | PendingMode
 export type PendingMode = 'due' | 'approve'
 
 const now = sql`unixepoch()`
 
-/** Writes the condition that a publication may be published now. If it needs approval, it is scheduled only after its approval. */
+/** Writes the condition that a publication may be published now. A publication in the state `scheduled` was approved, or needs no approval. */
 function isReady(mode: PublishMode, actor: string): SQL | undefined {
   const { state, needsApproval, dueAt } = publications
   switch (mode) {
@@ -33,27 +35,29 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
     case 'due':
       return and(eq(state, 'scheduled'), lte(dueAt, now))
     case 'approve': {
-      const isOther = sql`lower(${publications.actor}) <> lower(${actor})`
-      return and(eq(state, 'waiting'), isOther, sql`coalesce(${lte(dueAt, now)}, 1)`)
+      const isByOther = sql`lower(${publications.actor}) <> lower(${actor})`
+      return and(eq(state, 'waiting'), isByOther, or(isNull(dueAt), lte(dueAt, now)))
     }
   }
 }
 
-/** Writes the condition that nothing was published after a revision. */
+/** Writes the condition that a revision is still the newest of the catalog: nothing was published after it. */
 export const isNewestRevision = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
-/** The columns that say who approved a publication. */
-export function assignApproval({ actor, note }: Decision): Assignments<typeof publications> {
+/** @returns values for the columns that say who approved a publication, and when. */
+export function makeApprovalValues({ actor, note }: Decision): Assignments<typeof publications> {
   return { approvedBy: actor, approvedAt: now, approvedNote: writeNullable(note) }
 }
 
-/** The columns that say who published or ended a publication. */
-export function assignDecision({ actor, note }: Decision): Assignments<typeof publications> {
+/** @returns values for the columns that say who published or ended a publication, and when. */
+export function makeDecisionValues({ actor, note }: Decision): Assignments<typeof publications> {
   return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
 }
 
 /**
- * Publishes all plans of a publication or none: only if nothing was published since the comparison, and if all plans are there.
+ * Publishes a publication with all its plans. Publishes nothing if others published since the comparison, if a plan is missing in the
+ * database, or if the state of the publication doesn't allow it.
+ * @param compared the result of the comparison.
  * @returns the new revision of the catalog; undefined when nothing was published.
  */
 export async function publish(
@@ -67,16 +71,18 @@ export async function publish(
     state: 'published' as const,
     baseRevision,
     revision: computeNextNumber(publications.revision),
-    ...(mode === 'approve' && assignApproval(decision)),
-    ...assignDecision(decision),
+    ...(mode === 'approve' && makeApprovalValues(decision)),
+    ...makeDecisionValues(decision),
   }
-  const isWhole = isComplete(sql`${baseRevision}`)
-  const condition = and(isReady(mode, actor), isNewestRevision(comparedRevision), isWhole)
+  const condition = and(isReady(mode, actor), isNewestRevision(comparedRevision), isComplete(sql`${baseRevision}`))
   const row = await updatePublication(db, publicationId, changes, condition)
   return row?.[0] ?? undefined
 }
 
-/** Changes a publication if a condition holds. @returns a row with its revision; undefined when nothing was changed. */
+/**
+ * Changes a publication if it fulfils a condition.
+ * @returns the row with the publication's revision, null unless it is published; undefined when nothing was changed.
+ */
 export async function updatePublication(
   db: Database,
   publicationId: number,
@@ -89,20 +95,21 @@ export async function updatePublication(
   return row
 }
 
+/** How many times a publication is compared with the catalog, because others published during the comparison. */
 export const maxAttempts = 10
 
-/** Why a publication was not published. `overtaken`: others published again and again while it was compared. */
+/** The reason why a publication was not published. `overtaken`: others published during each comparison. */
 export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
 
-/** Compares a staged publication with the catalog. Changes nothing. */
+/** Compares a staged publication with the catalog, without any change in the database. */
 export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
   return comparePublication(db, publicationId, eq(publications.state, 'staging'))
 }
 
 /**
- * Merges a pending publication with later changes by others, then publishes it. Starts again when others published in between.
- * @param publishOnce calls `publish`.
- * @returns its result, or why the publication was not published.
+ * Merges a pending publication with later changes by others, and publishes it. Starts again when others published in between.
+ * @param publishOnce calls `publish`. Returns undefined when nothing was published.
+ * @returns the result of `publishOnce`, or the reason why the publication was not published.
  */
 export async function publishPending<Result>(
   db: Database,
@@ -121,14 +128,15 @@ export async function publishPending<Result>(
 
 /** Ends a pending publication with a conflict. @returns false when the publication is not pending. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
-  const changes = { state: 'conflicted' as const, conflict, ...assignDecision(decision) }
+  const changes = { state: 'conflicted' as const, conflict, ...makeDecisionValues(decision) }
   const isPending = inArray(publications.state, pendingStates)
   return (await updatePublication(db, decision.publicationId, changes, isPending)) !== undefined
 }
 
 /**
- * Marks versions that will never be the newest of their plan: older ones, and those of publications that ended, or that were published with
- * another base. The mark only saves reading: the statement may run late, or twice.
+ * Flags the versions that will never be the newest version of their plan: an older version, a version of a publication that was cancelled
+ * or conflicted, and a version with another base than its publication was published with. Queries skip flagged versions, and return
+ * the same without the flags, only slower: so this may run late, or twice.
  */
 export async function flagSupersededVersions(db: Database): Promise<void> {
   const made = alias(publications, 'made')
@@ -143,10 +151,10 @@ export async function flagSupersededVersions(db: Database): Promise<void> {
     )`)
 }
 
-/** Selects the IDs of the scheduled publications whose time has come, in the order of their times. */
+/** Selects the IDs of the scheduled publications whose time has come, the earliest time first. */
 export async function selectDuePublications(db: Database): Promise<number[]> {
   const { id, state, dueAt } = publications
   const rows = await db.values<[id: number]>(sql`
     select ${id} from ${publications} where ${and(eq(state, 'scheduled'), lte(dueAt, now))} order by ${dueAt}, ${id}`)
-  return rows.map(([due]) => due)
+  return rows.map(([dueId]) => dueId)
 }

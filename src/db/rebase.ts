@@ -22,21 +22,22 @@ import { stagePlans, stageUnchanged, type PlanAfter } from './stage-publication.
 /** A publication that fits the catalog. */
 export interface Compared {
   kind: 'fits'
-  /** The base of the publication's versions that count: the revision from which they were computed. */
+  /** The revision of the catalog from which the plans to publish were computed, or with which they were merged. */
   baseRevision: number
   /** The revision of the catalog with which the publication was compared. */
   comparedRevision: number
-  /** Whether others changed some plans of the publication after the base. */
+  /** Whether others changed plans of the publication after it was proposed, so that these plans have to be merged. */
   isMerged: boolean
 }
 
-/** The result of comparing. `unavailable`: there is no such publication, or its state does not let it be published. */
+/** The result of a comparison. `unavailable`: there is no such publication, or it may not be published now. */
 export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kind: 'unavailable' }
 
 /**
- * Compares a publication with the catalog. Changes nothing.
- * @param isReady the condition under which the publication may be published now.
- * @param stageMerged receives merged plans page by page, because memory may not hold all.
+ * Compares a publication with the newest revision of the catalog. Changes nothing by itself.
+ * @param isReady a condition on `publications`: the publication may be published now.
+ * @param stageMerged receives the plans that were merged with later changes by others, page by page, because memory may not hold all.
+ * Not called any more once a conflict is found.
  */
 export async function comparePublication(
   db: Database,
@@ -44,22 +45,22 @@ export async function comparePublication(
   isReady: SQL | undefined,
   stageMerged: (plans: PlanAfter[], revision: number) => Promise<void> = async () => {},
 ): Promise<Comparison> {
-  const isWanted = and(eq(publications.id, publicationId), isReady)
-  const [row] = await db.values<[base: number, newest: number, isKnown: number, isWhole: number]>(sql`
+  const isPublication = eq(publications.id, publicationId)
+  const [row] = await db.values<[baseRevision: number, newest: number, isKnown: number, hasAllPlans: number]>(sql`
     select ${publications.baseRevision}, ${newestRevision}, ${isBaseKnown}, ${isComplete()}
-    from ${publications} where ${isWanted}`)
+    from ${publications} where ${and(isPublication, isReady)}`)
   if (row === undefined) return { kind: 'unavailable' }
-  const [baseRevision, newest, isKnown, isWhole] = row
-  if (!isWhole) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
+  const [baseRevision, comparedRevision, isKnown, hasAllPlans] = row
+  if (!hasAllPlans) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
   if (!isKnown) return { kind: 'conflict', misfit: { kind: 'restored' } }
-  const same = { kind: 'fits', baseRevision, comparedRevision: newest } as const
-  // Nothing was published since the publication was proposed and compared.
-  if (baseRevision === newest) return { ...same, isMerged: false }
+  const fits = { kind: 'fits', baseRevision, comparedRevision } as const
+  // The proposal was compared with the catalog at its base, and nothing was published since.
+  if (baseRevision === comparedRevision) return { ...fits, isMerged: false }
 
   const finder = createMisfitFinder<CatalogPlan>()
   const planIds: number[] = []
   let isMerged = false
-  for await (const page of readCompared(db, eq(publications.id, publicationId), newest)) {
+  for await (const page of readCompared(db, isPublication, comparedRevision)) {
     const merged: PlanAfter[] = []
     for (const { planId, isOvertaken, ...compared } of page) {
       const after = finder.add(compared)
@@ -67,16 +68,18 @@ export async function comparePublication(
       if (isOvertaken) merged.push({ planId, after })
     }
     isMerged ||= merged.length > 0
-    if (merged.length > 0 && finder.findMisfit() === undefined) await stageMerged(merged, newest)
+    if (merged.length > 0 && finder.findMisfit() === undefined) await stageMerged(merged, comparedRevision)
   }
   finder.addOthers(await selectPlansSharingClaims(db, finder.listNewClaims(), planIds))
   const misfit = finder.findMisfit()
-  return misfit === undefined ? { ...same, isMerged } : { kind: 'conflict', misfit }
+  return misfit === undefined ? { ...fits, isMerged } : { kind: 'conflict', misfit }
 }
 
 /**
- * Compares a pending publication, and writes merged plans beside its own plans. They have no effect until `publish` makes them count.
- * Their key has the revision with which they were merged. So several programs may merge at once, and a program may stop halfway.
+ * Compares a publication with the newest revision of the catalog, and merges its plans with later changes by others. Writes merged plans as
+ * a second set, whose base is the newest revision. The set has no effect until `publish` switches to its base, so several programs may
+ * merge at once, and a program may stop halfway.
+ * @param isReady a condition on `publications`: the publication may be published now.
  */
 export async function compareAndMerge(
   db: Database,
@@ -93,7 +96,7 @@ export async function compareAndMerge(
 
 const made = alias(publications, 'made')
 
-/** The condition that the database knows the base of a publication. It fails when an older database was restored after the base. */
+/** The condition that the base of a publication is a revision in the database. It is false after an older database was restored. */
 const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
   select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
 ))`
@@ -101,10 +104,10 @@ const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
 const baseVersion = alias(planVersions, 'base')
 const currentVersion = alias(planVersions, 'current')
 
-/** The condition that others changed a plan after the base. */
-const isOvertaken = sql`${currentVersion}.rowid is not ${baseVersion}.rowid`
+/** The condition of `readCompared` that others changed a plan after the base. */
+const hasLaterVersion = sql`${currentVersion}.rowid is not ${baseVersion}.rowid`
 
-/** A plan of a publication. `isOvertaken`: others changed the plan after the publication's base. */
+/** A plan of a publication. `isOvertaken`: others changed the plan after the base of the publication. */
 export interface ComparedVersion extends ComparedPlan<CatalogPlan> {
   publicationId: number
   planId: number
@@ -117,84 +120,91 @@ type ComparedRow = [
   isOvertaken: number,
   ...own: StoredPlan,
   ...base: StoredPlan,
-  /** Null unless others changed the plan after the base. */
+  /** Null unless `isOvertaken`: it would be the same as `base`. */
   ...current: StoredPlan,
 ]
 
 /**
- * Reads plans of publications, each with the plan from which it was computed, in ascending order of publication and plan.
+ * Reads plans of publications in pages, in ascending order of publication and plan. For each plan, reads three versions: `base`, from which
+ * the publication was computed; `own`, as the publication leaves it; and `current`, as it is in the catalog at `revision`.
  * @param isWanted the condition for the plans to read, on `publications` and `ownVersion`.
- * @param revision the revision of `current`. Without a revision, `current` and `isOvertaken` in the result say nothing.
+ * @param revision a revision of the catalog. Without it, ignore `current` and `isOvertaken` in the result.
  */
 export async function* readCompared(
   db: Database,
   isWanted: SQL | undefined,
   revision?: number,
 ): AsyncGenerator<ComparedVersion[]> {
-  const now = revision === undefined ? sql`null` : selectVersionAt(sql`${revision}`)
+  const currentRowId = revision === undefined ? sql`null` : selectVersionAt(sql`${revision}`)
   const pages = readPages(
     ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db.values<ComparedRow>(sql`
-        select ${publications.id}, ${ownVersion.planId}, ${isOvertaken}, ${ownVersion.document}, ${ownVersion.viewableIn},
+        select ${publications.id}, ${ownVersion.planId}, ${hasLaterVersion}, ${ownVersion.document}, ${ownVersion.viewableIn},
           ${baseVersion.document}, ${baseVersion.viewableIn},
-          iif(${isOvertaken}, ${currentVersion.document}, null), iif(${isOvertaken}, ${currentVersion.viewableIn}, null)
+          iif(${hasLaterVersion}, ${currentVersion.document}, null), iif(${hasLaterVersion}, ${currentVersion.viewableIn}, null)
         from ${publications} cross join ${planVersions} as ${ownVersion} on ${isCounted(ownVersion, publications)}
         left join ${planVersions} as ${baseVersion} on ${baseVersion}.rowid = ${selectVersionAt(publications.baseRevision)}
-        left join ${planVersions} as ${currentVersion} on ${currentVersion}.rowid = ${now}
+        left join ${planVersions} as ${currentVersion} on ${currentVersion}.rowid = ${currentRowId}
         where ${isWanted} and (${publications.id}, ${ownVersion.planId}) > (${lastId}, ${lastPlanId})
         order by ${publications.id}, ${ownVersion.planId} limit ${limit}`),
     ([id, planId]): [number, number] => [id, planId],
-    { tell: makeRowReporter(db, 'changes') },
+    { reportRows: makeRowReporter(db, 'changes') },
   )
   for await (const page of pages) yield page.map(readComparedRow)
 }
 
 function readComparedRow(row: ComparedRow): ComparedVersion {
-  const [publicationId, planId, isOld, ownText, ownIn, baseText, baseIn, currentText, currentIn] = row
-  const before = readPlan(baseText, baseIn)
-  const now = isOld === 1 ? readPlan(currentText, currentIn) : before
-  return { publicationId, planId, isOvertaken: isOld === 1, base: before, own: readPlan(ownText, ownIn), current: now }
+  const [publicationId, planId, overtaken, ownText, ownIn, baseText, baseIn, currentText, currentIn] = row
+  const isOvertaken = overtaken === 1
+  const base = readPlan(baseText, baseIn)
+  const current = isOvertaken ? readPlan(currentText, currentIn) : base
+  return { publicationId, planId, isOvertaken, base, own: readPlan(ownText, ownIn), current }
 }
 
 const otherOwn = alias(planVersions, 'other_own')
 const otherPublication = alias(publications, 'other_publication')
 
-/** Selects the values of a plan that make its claims (src/catalog/fit.ts), and its amounts. */
-const selectClaims = (document: SQLWrapper) => sql`(
+/** Selects a text that differs if a claim of a plan differs (src/catalog/fit.ts): the JSON of all objects and of the identifier. */
+const selectClaimValues = (document: SQLWrapper) => sql`(
   select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
 )`
 
 /**
- * Writes the condition for `readCompared` that selects plans of publications.
- * @param scope `contested`: only plans that can keep a publication from being published. Others changed the plan after the base, two of
- * the publications change the plan, or the plan has a new claim.
- * @param planIds the IDs of plans to select in any case.
+ * Writes the condition for `readCompared` that selects plans of some publications.
+ * @param scope `all`: all their plans. `contested`: only plans that can cause a conflict, because others changed the plan after the base,
+ * two of the publications change the plan, or the publication changes a claim of the plan.
+ * @param planIds the IDs of plans to select, too, with the scope `contested`.
  */
 export function isInScope(
   publicationIds: readonly number[],
   scope: 'all' | 'contested',
   planIds: readonly number[],
 ): SQL | undefined {
-  const isOwn = inArray(publications.id, writeList(publicationIds))
-  if (scope === 'all') return isOwn
+  const isOfPublications = inArray(publications.id, writeList(publicationIds))
+  if (scope === 'all') return isOfPublications
   const isNamed = inArray(ownVersion.planId, writeList(planIds))
-  const isOfOther = sql`exists (
+  const isAlsoInOther = sql`exists (
     select 1 from ${planVersions} as ${otherOwn}
     join ${publications} as ${otherPublication} on ${isCounted(otherOwn, otherPublication)}
     where ${otherOwn.planId} = ${ownVersion.planId} and ${otherPublication.id} <> ${publications.id}
       and ${inArray(otherPublication.id, writeList(publicationIds))}
   )`
   const hasNewClaim = sql`(
-    ${ownVersion.document} is not ${baseVersion.document} and ${selectClaims(ownVersion.document)} is not ${selectClaims(baseVersion.document)}
+    ${ownVersion.document} is not ${baseVersion.document}
+    and ${selectClaimValues(ownVersion.document)} is not ${selectClaimValues(baseVersion.document)}
   )`
-  return and(isOwn, or(isNamed, isOvertaken, isOfOther, hasNewClaim))
+  return and(isOfPublications, or(isNamed, hasLaterVersion, isAlsoInOther, hasNewClaim))
 }
 
-/** @returns the revision of the catalog, and the IDs of the publications whose base the database does not know. */
+/**
+ * Finds publications that can't be published because an older database was restored: their base is no revision in the database.
+ * @returns the IDs of these publications, and the newest revision of the catalog.
+ */
 export async function selectRestored(
   db: Database,
   publicationIds: readonly number[],
 ): Promise<{ revision: number; restored: number[] }> {
+  // The first row has the revision, the others have an ID each.
   const rows = await db.values<[revision: number, id: number | null]>(sql`
     select ${newestRevision}, null
     union all select 0, ${publications.id} from ${publications}
@@ -203,7 +213,8 @@ export async function selectRestored(
 }
 
 /**
- * Selects one plan of the catalog for each claim: all plans that share a claim agree about its values.
+ * Selects plans of the catalog with which to compare claims: one plan for each claim is enough, because all plans of the catalog agree on
+ * its value.
  * @param exceptIds the IDs of plans to leave out.
  */
 export async function selectPlansSharingClaims(
@@ -213,17 +224,19 @@ export async function selectPlansSharingClaims(
 ): Promise<CatalogPlan[]> {
   if (claims.length === 0) return []
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(exceptIds))))
-  const shared = JSON.stringify(claims.map(({ field, id }) => [field, id]))
-  const isAny = claims.some(({ field }) => field === 'members')
+  const claimKeys = JSON.stringify(claims.map(({ field, id }) => [field, id]))
+  // Every plan has the claim `members`, so any plan will do for it.
+  const needsAnyPlan = claims.some(({ field }) => field === 'members')
   const rows = await db.values<[planId: number, ...StoredPlan]>(sql`
     with others as materialized (select * from (${others}) where document is not null)
     select min(plan_id), document, viewable_in from (
       select plan_id, document, viewable_in, key, case type when 'object' then value ->> '$.id' else value end as id
       from others, json_each(document) where type = 'object' or key = 'identifier'
-    ) where (key, id) in (select value ->> 0, value ->> 1 from json_each(${shared})) group by key, id
+    ) where (key, id) in (select value ->> 0, value ->> 1 from json_each(${claimKeys})) group by key, id
     union select * from (
-      select plan_id, document, viewable_in from others where ${isAny ? sql`true` : sql`false`} limit 1
+      select plan_id, document, viewable_in from others where ${needsAnyPlan ? sql`true` : sql`false`} limit 1
     )`)
-  const plans = rows.map(([planId, ...texts]) => [planId, readPlan(...texts)] as const)
-  return [...new Map(plans).values()].flatMap((plan) => plan ?? [])
+  // A plan may be selected for several claims. The Map keeps it once.
+  const plansById = new Map(rows.map(([planId, ...texts]) => [planId, readPlan(...texts)]))
+  return [...plansById.values()].flatMap((plan) => plan ?? [])
 }

@@ -34,13 +34,13 @@ export const publications = sqliteTable('publications', {
   revision: integer('revision').unique(),
 })
 
-/** The states of publications that wait to be published. */
+/** The states of pending publications, which wait for approval or for their time. */
 export const pendingStates = ['waiting', 'scheduled'] as const satisfies (typeof publications.$inferSelect.state)[]
 
-/** The states of publications that somebody may still publish, make again or cancel. */
+/** The states of publications that may still be published, made again (`catalog redo`) or cancelled. */
 export const openStates = [...pendingStates, 'conflicted'] as const
 
-/** `document` and `viewableIn` hold JSON as text, because no request parses it. */
+/** `document` and `viewableIn` contain JSON as text: the Worker sends the text to partners without parsing it. */
 export const planVersions = sqliteTable('plan_versions', {
   publicationId: integer('publication_id').notNull(),
   baseRevision: integer('base_revision').notNull(),

@@ -15,14 +15,14 @@ export type NewPublication = Pick<
   'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'redoneId' | 'warnings' | 'needsApproval'
 >
 
-/** A plan after a publication. `after` is null if the publication removes the plan. */
+/** A plan as a publication leaves it: `after` is null if the publication removes the plan. */
 export interface PlanAfter {
   planId: number
   after: CatalogPlan | null
 }
 
 /**
- * Stages a publication. If the call is interrupted, `deleteAbandonedPublications` deletes its rows later.
+ * Stages a publication with its plans. If the call is interrupted, `deleteAbandonedPublications` deletes the rows later.
  * @returns the publication's ID.
  */
 export async function stagePublication(
@@ -40,7 +40,10 @@ export async function stagePublication(
   return row[0]
 }
 
-/** Copies the plans of a publication to another base, except merged plans, which are there already. */
+/**
+ * Completes a merge. The merged plans were already written with `mergedRevision` as their base. Writes the other plans of the publication
+ * a second time, with that base, too.
+ */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
@@ -48,18 +51,21 @@ export async function stageUnchanged(db: Database, publicationId: number, merged
   await db.run(insertVersions(publicationId, mergedRevision, { planId, document, viewableIn, hash }, source))
 }
 
-/** Writes plans of a publication, in parts. @param baseRevision the base to which they belong. */
+/** Writes plans of a publication in several statements. @param baseRevision the revision of the catalog from which they were computed. */
 export async function stagePlans(
   db: Database,
   publicationId: number,
   baseRevision: number,
   plans: readonly PlanAfter[],
 ): Promise<void> {
-  const rows = await Promise.all(plans.map(async ({ planId, after }) => hashVersion([planId, ...storePlan(after)])))
-  const chunks = joinIntoArrays(rows.map((row) => JSON.stringify(row)))
+  const rows = plans.map(async ({ planId, after }) => {
+    const version: Version = [planId, ...storePlan(after)]
+    return JSON.stringify([...version, await computeHash(version)])
+  })
+  const parts = joinIntoArrays(await Promise.all(rows))
   const count = plans.length.toLocaleString('en')
-  for (const [index, json] of chunks.entries()) {
-    db.reportProgress?.(`Writing ${count} plans: part ${index + 1} of ${chunks.length}`)
+  for (const [index, json] of parts.entries()) {
+    db.reportProgress?.(`Writing ${count} plans: part ${index + 1} of ${parts.length}`)
     const version = {
       planId: sql`value ->> 0`,
       document: sql`value ->> 1`,
@@ -71,10 +77,10 @@ export async function stagePlans(
 }
 
 /**
- * Makes the statement that writes plans of a publication. It may run again if its answer was lost. It writes nothing if the publication has
- * ended or was deleted.
- * @param version the columns of a plan, in terms of `source`.
- * @param source the end of the statement: `from …`, with a condition.
+ * Makes a statement that inserts plans of a publication. The statement inserts nothing if the publication has ended or was deleted, and skips
+ * plans that were inserted already, so it may run again after a lost answer.
+ * @param version the SQL of each column of a plan, which reads from `source`.
+ * @param source the end of the statement: `from … where …`.
  */
 function insertVersions(
   publicationId: number,
@@ -90,45 +96,44 @@ function insertVersions(
     on conflict do nothing`
 }
 
-/** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
+/** The length of a parameter. D1 allows 2,000,000 bytes, and a character of JavaScript is at most 3 bytes of UTF-8. */
 const maxCharactersPerParameter = 600_000
 
-/** Joins JSON texts into JSON arrays of at most about `maxCharactersPerParameter` characters each. */
-function joinIntoArrays(items: readonly string[]): string[] {
-  const chunks: string[] = []
-  for (const item of items) {
-    const last = chunks.at(-1)
-    if (last === undefined || last.length + item.length > maxCharactersPerParameter) chunks.push(item)
-    else chunks[chunks.length - 1] = `${last},${item}`
+/** Joins JSON texts into JSON arrays. Begins a new array after about `maxCharactersPerParameter` characters. */
+function joinIntoArrays(jsonTexts: readonly string[]): string[] {
+  const arrays: string[] = []
+  for (const text of jsonTexts) {
+    const last = arrays.at(-1)
+    if (last === undefined || last.length + text.length > maxCharactersPerParameter) arrays.push(text)
+    else arrays[arrays.length - 1] = `${last},${text}`
   }
-  return chunks.map((texts) => `[${texts}]`)
+  return arrays.map((items) => `[${items}]`)
 }
 
-/** @returns the version with its SHA-256, in hexadecimal digits. */
-async function hashVersion(version: Version): Promise<[...Version, hash: string]> {
+/** @returns the SHA-256 of a version, in hexadecimal digits. */
+async function computeHash(version: Version): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(version))
   const digest = await crypto.subtle.digest('SHA-256', bytes)
-  return [...version, Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')]
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /**
- * Finds publications of which a plan no longer has its hash, or is missing: somebody changed them without a command.
+ * Finds publications whose plans were changed or deleted without a command: a plan does not match its stored hash, or is missing.
  * @returns their IDs, in ascending order.
  */
 export async function findChangedPublications(db: Database): Promise<number[]> {
   const { publicationId, planId, document, viewableIn, hash } = planVersions
   const changed = new Set<number>()
   const pages = readPages(
-    (last: number | undefined, limit) =>
+    (lastId: number | undefined, limit) =>
       db.values<[rowid: number, publicationId: number, hash: string, ...Version]>(sql`
         select ${planVersions}.rowid, ${publicationId}, ${hash}, ${planId}, ${document}, ${viewableIn} from ${planVersions}
-        where ${planVersions}.rowid > ${last ?? 0} order by ${planVersions}.rowid limit ${limit}`),
+        where ${planVersions}.rowid > ${lastId ?? 0} order by ${planVersions}.rowid limit ${limit}`),
     ([rowid]) => rowid,
   )
   for await (const page of pages) {
-    for (const [, id, stored, ...version] of page) {
-      const [, , , computed] = await hashVersion(version)
-      if (computed !== stored) changed.add(id)
+    for (const [, id, storedHash, ...version] of page) {
+      if ((await computeHash(version)) !== storedHash) changed.add(id)
     }
   }
   const incomplete = await db.values<[number]>(sql`
@@ -139,7 +144,7 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
 
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
 
-/** Deletes publications that are still staged after an hour: first the plans, then the row. May run twice. */
+/** Deletes publications that are still staged after an hour, each with its plans. */
 export async function deleteAbandonedPublications(db: Database): Promise<void> {
   const { id } = publications
   const { publicationId } = planVersions
@@ -151,19 +156,19 @@ export async function deleteAbandonedPublications(db: Database): Promise<void> {
 }
 
 /**
- * Deletes plans that will never count: their publication was published with another base, or others published after the revision with
- * which they were merged. May run twice.
+ * Deletes versions that don't count for their publication, and never will, because they have another base: their publication is published,
+ * or others published after the merge that wrote them.
  */
 export async function deleteUncountedVersions(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions
-  const isOver = sql`(${publications.revision} is not null or ${baseRevision} < ${newestRevision})`
-  // Two ranges of the primary key for each publication.
-  const selectOfBase = (isOtherBase: SQL) => sql`
+  const isUseless = sql`(${publications.revision} is not null or ${baseRevision} < ${newestRevision})`
+  const selectUseless = (isOtherBase: SQL) => sql`
     select ${planVersions}.rowid from ${publications} join ${planVersions} on ${publicationId} = ${publications.id}
-    where ${isOtherBase} and ${isOver}`
+    where ${isOtherBase} and ${isUseless}`
+  // Two queries, because SQLite uses the primary key for < and >, but not for <>.
   await db.run(sql`
     delete from ${planVersions} where rowid in (
-      ${selectOfBase(sql`${baseRevision} < ${publications.baseRevision}`)}
-      union all ${selectOfBase(sql`${baseRevision} > ${publications.baseRevision}`)}
+      ${selectUseless(sql`${baseRevision} < ${publications.baseRevision}`)}
+      union all ${selectUseless(sql`${baseRevision} > ${publications.baseRevision}`)}
     )`)
 }
