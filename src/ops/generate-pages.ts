@@ -1,5 +1,5 @@
-// A part of npm run generate: writes promises, defaults of the configuration, and the rules of alerts into the project's pages. A page
-// has a placeholder for each, such as `<!-- hours -->30 hours<!-- end -->`.
+// A part of npm run generate: writes promises, defaults of the configuration, and the rules of alerts into the project's pages. In the
+// pages, placeholders such as `<!-- hours -->30 hours<!-- end -->` show where.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultTokenLifetimeSeconds } from '../api/config.ts'
@@ -29,7 +29,7 @@ export const pages = [
 ]
 
 /**
- * Returns the text of a page, with the current text between `<!-- NAME -->` and `<!-- end -->` of each placeholder.
+ * Returns a page in which each placeholder, `<!-- NAME -->` to `<!-- end -->`, contains its current text.
  * @throws Error for an unknown name, or a placeholder without its end.
  */
 export function fillPlaceholders(page: string): string {

@@ -14,6 +14,7 @@ export async function runProgram(): Promise<void> {
   const { stdin, stdout, stderr } = process
   let writeError: NodeJS.ErrnoException | undefined
   stdout.on('error', (error: NodeJS.ErrnoException) => (writeError = error))
+  // Without a listener, the error would end the process.
   stderr.on('error', () => {})
 
   const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2))

@@ -31,7 +31,7 @@ interface ParsedVerb {
   verb: Verb
 }
 
-/** Runs the command that `argv` of the context names, and prints an error that ends it. */
+/** Runs the command line in `argv` of the context. If the command fails, prints the error. */
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io } = context
@@ -45,7 +45,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     // The page is written at once, below: a reader such as `| head` may close the pipe after the first write.
     writeOut: (text) => void (helpPage += text),
     writeErr: (text) => void io.stderr.writePieces([{ style: 'red', text }]),
-    // The output is the same with and without a terminal.
+    // A fixed width, so that the help is the same with and without a terminal.
     getOutHelpWidth: () => 100,
     getErrHelpWidth: () => 100,
   })
@@ -69,10 +69,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
   }
 }
 
-/**
- * The names of the errors whose messages are written for users; every other error is a bug. The classes are not imported, because they
- * would load modules that few commands need.
- */
+/** The names of errors that are no bug. The classes are not imported, because they would load modules that few commands need. */
 const expectedErrors = new Set(['UserError', 'ConfigError', 'StorageError'])
 
 function isExpectedError(error: unknown): error is Error {
@@ -129,7 +126,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
   if (flag.default !== undefined) option.default(parse(flag.default), flag.default)
   if (flag.isList) return option.argParser<unknown[] | undefined>((word, parsed = []) => [...parsed, parse(word)])
   if (flag.value === undefined) {
-    // A flag without a value is false by default. The command has the default, because --help would print a default of the option.
+    // The default of a flag without a value, false, is set on the command, because --help would print a default of the option.
     command.setOptionValueWithSource(name, false, 'default')
     return option
   }
@@ -137,7 +134,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
   // `choices` has set a parser that refuses every other word.
   const parseChoice = option.parseArg
   return option.argParser((word) => {
-    // Without this error, commander takes the last of several values.
+    // Without this error, commander would use the last of several values of a flag.
     if (command.getOptionValueSource(name) === 'cli')
       command.error(`error: option '${option.flags}' can be given only once`)
     return parseChoice ? parseChoice(word, undefined) : parse(word)
@@ -180,8 +177,8 @@ function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Va
 
 /**
  * Opens the store of a verb, reads who makes the change, runs the verb, and prints its output.
- * @returns 3 when the output has findings, otherwise 0. @throws the verb's error. If the verb should have changed something, and nothing was
- * changed, the message says so.
+ * @returns 3 when the output has findings, otherwise 0. @throws the error of the verb. The error of a verb that changes something says if
+ * nothing was changed.
  */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
@@ -208,7 +205,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
     const mayChange = (verb.changes !== undefined || verb.asks) && !dryRun
     const isUnchanged = outcome === 'unchanged' && !isMarked
     if (!mayChange || !isUnchanged || !isExpectedError(error)) throw error
-    // The error of an answer "no" has no message.
+    // If the operator answered "no", the error has no message.
     throw new UserError([error.message, nothingChanged].filter(Boolean))
   } finally {
     run.progress?.stop()
@@ -240,19 +237,16 @@ async function readAttribution(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hiddenTexts = (listHiddenTexts?.(values as never) ?? []).filter(Boolean)
   const hide = (text: string) => hiddenTexts.reduce((rest, hidden) => rest.replaceAll(hidden, '…'), text)
-  // The record has one line for a command, and one for a note.
+  // In the record, a command has one line, and a note has one line.
   const command = putOnOneLine(quoteWords(argv.map(hide)))
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
-  // Checks the texts before they are hidden: a contact is not in the record, but the database stores it.
+  // Checks the whole command line: the record hides a contact, but the database stores the contact, which must not be a secret.
   checkNoSecrets([...argv, actor ?? ''])
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 
-/**
- * Makes commander print an error as a sentence, and the command that shows the help below.
- * @param words the noun and the verb, such as `partner list`; empty for `ops`.
- */
+/** Makes commander print an error as a sentence, with the command that shows the help. @param words such as `partner list`; '' for `ops`. */
 function pointErrorsAtHelp(command: Command, words: string): void {
   const seeAlso = prefixWithNpm(`${words} --help`.trim())
   command.configureOutput({

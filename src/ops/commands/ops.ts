@@ -87,7 +87,7 @@ export const serviceWork: Entries = {
 export const commands: Entries = {
   ...dailyWork,
   ...serviceWork,
-  // No --help lists this one, because only the build of wrangler runs it.
+  // No --help lists prepare-dev, because only the build of wrangler runs it.
   'prepare-dev': {
     help: 'create the local state for a bare wrangler dev',
     loadVerb: async () => (await import('./service/dev.ts')).prepareDev,

@@ -1,7 +1,7 @@
 // Colors lines on a terminal.
 import type { Piece, Style } from './io.ts'
 
-/** The color of a line, by its first characters. Differences, warnings and check results have such lines. */
+/** The color of a line of a difference, of a warning or of a check result, by the first characters of the line. */
 const colorsByPrefix: readonly (readonly [prefix: string, style: Style])[] = [
   ['+ ', 'green'],
   ['- ', 'red'],

@@ -5,7 +5,7 @@ import type { Io } from './io.ts'
 
 /**
  * Asks on stderr whether to go ahead.
- * @param effect a sentence: what will change.
+ * @param effect a sentence that says what will change.
  * @throws UserError when the answer is not yes, or there is no terminal.
  */
 export async function confirm(
@@ -18,15 +18,8 @@ export async function confirm(
     throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead.`)
   }
   stderr.write(`${question} Go ahead? [y/N] `)
-  // The error needs no message: the caller prints that nothing was changed.
-  if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError([])
-}
-
-/**
- * Reads a line from a terminal: each chunk of its input is one line. A `for await` loop would close stdin after the first line, and the
- * next question would get no answer.
- */
-async function readLine(stdin: Io['stdin']): Promise<string> {
+  // A terminal delivers whole lines. A `for await` loop would close stdin after the first line, and a second question would get no answer.
   const { value: line } = await stdin[Symbol.asyncIterator]().next()
-  return line === undefined ? '' : String(line).trim()
+  // The error needs no message: the caller prints that nothing was changed.
+  if (!/^y(es)?$/i.test(String(line ?? '').trim())) throw new UserError([])
 }

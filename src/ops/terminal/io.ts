@@ -1,4 +1,5 @@
-// Escapes control characters in all output of commands. Files, databases and arguments may contain them, and a terminal would obey them.
+// Escapes the control characters in all output of commands. They may come from files, databases and arguments, and a terminal would obey
+// them.
 import { styleText } from 'node:util'
 
 export type Style = 'red' | 'yellow' | 'green'
@@ -26,7 +27,7 @@ export interface SafeIo extends Io {
 }
 
 interface SafeStream extends Stream {
-  /** Writes all pieces at once. The parameter is an array, because an export has a million pieces: too many for arguments. */
+  /** Writes all pieces at once. The parameter is an array, because a call can't have as many arguments as an export has pieces. */
   writePieces(pieces: readonly Piece[]): unknown
 }
 
@@ -35,17 +36,14 @@ const unsafeInData = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?
 const unsafeInMessages = /[^\P{C}\t\n]/gu
 
 /**
- * Wraps the streams, so that they escape control characters, except tabs and line ends. Escaped JSON on stdout keeps its meaning. On
- * stderr, which has only messages, also invisible characters are escaped.
+ * Wraps the streams, so that they escape control characters, except tabs and line ends. JSON on stdout keeps its meaning, because the
+ * escapes are those of JSON. On stderr, which has only messages, also invisible characters are escaped.
  */
 export function escapeOutput({ stdin, stdout, stderr }: Io): SafeIo {
   return { stdin, stdout: escapeStream(stdout, unsafeInData), stderr: escapeStream(stderr, unsafeInMessages) }
 }
 
-/**
- * Wraps a stream, so that it escapes the characters that match `unsafe`. Adds the colors afterwards: then, each color code is ours, and
- * none comes from the data.
- */
+/** Wraps a stream, so that it escapes the characters that match `unsafe`. Adds colors afterwards, so that data can't bring its own. */
 function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   const hasColors = stream.hasColors?.() ?? false
   const escapeText = (text: string) => text.replaceAll(unsafe, escapeCharacter)

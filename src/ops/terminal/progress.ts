@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream'
 import yoctoSpinner from 'yocto-spinner'
 
-/** The time between two updates of the line, and before the first one: shorter work shows nothing. */
+/** The time before the line appears, and between its updates. Shorter work shows nothing. */
 const tickMs = 1000
 
 export type Progress = ReturnType<typeof createProgress>
@@ -14,7 +14,7 @@ export type Progress = ReturnType<typeof createProgress>
 export function createProgress(stream: Writable) {
   const spinner = yoctoSpinner({ stream })
   const startMs = performance.now()
-  /** Undefined while no work is shown: before the first `show`, and after `stop`. */
+  /** `timer` is undefined while no work is shown: before the first `show`, and after `stop`. */
   let timer: NodeJS.Timeout | undefined
   let activity = ''
   let workedMsBefore = 0
@@ -43,7 +43,7 @@ export function createProgress(stream: Writable) {
       }
       if (spinner.isSpinning) spinner.text = describeWork()
     },
-    /** Clears the line, and prints one that stays: another program will now write to the terminal. */
+    /** Clears the line of the spinner, and prints a line that stays, because another program will now write to the terminal. */
     step: (text: string) => {
       stop()
       stream.write(`${text} (after ${formatMs(performance.now() - startMs)})\n`)

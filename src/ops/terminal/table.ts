@@ -9,7 +9,7 @@ const minTextWidth = 12
 const minNameWidth = 24
 
 /**
- * Formats rows as a table. Its headings are the names of the first row's fields: `shortName` is `SHORT NAME`.
+ * Formats rows as a table. The headings of the table are the names of the first row's fields: `shortName` is `SHORT NAME`.
  * @param maxWidth the width of the terminal. In a wider table, long cells continue on the next line.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
@@ -31,7 +31,7 @@ export function formatTable(rows: readonly object[], maxWidth = Infinity): strin
  */
 function fitColumns(columns: readonly string[][], maxWidth: number): number[] {
   const sized = columns.map((cells) => {
-    // One or two words are a name or a time, which stay on one line. An email address counts as a text: it may be cut.
+    // One or two words are a name or a time, which stay on one line. An email address counts as a text, because it may continue on the next line.
     const isText = cells.slice(1).some((cell) => / .* |@/.test(cell))
     const minWidth = Math.max(isText ? minTextWidth : minNameWidth, cells[0]?.length ?? 0)
     return { isText, minWidth, width: cells.reduce((width, cell) => Math.max(width, countColumns(cell)), 0) }

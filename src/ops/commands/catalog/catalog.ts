@@ -35,7 +35,7 @@ const fileFlags = {
   overwrite: { help: 'let the file replace changes that others made after its export' },
 } as const
 
-/** Shared by the verbs that publish a file. */
+/** Shared by import and update, which publish a file. */
 const fileVerb = {
   args: { file: {} },
   changes: 'publication',
@@ -67,7 +67,7 @@ export const catalog = {
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input
-      const file = await readCatalog(input.file, await readBytes(input, run))
+      const file = await readCatalog(input.file, await readFileBytes(input, run))
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
     },
   }),
@@ -78,7 +78,7 @@ export const catalog = {
     example: 'catalog update performance.xlsx --dry-run',
     flags: fileFlags,
     async run(input, run) {
-      const file = await readUpdate(input.file, await readBytes(input, run))
+      const file = await readUpdate(input.file, await readFileBytes(input, run))
       return publishFile(await prepareUpdate(run.store, file, { isOverwriting: input.overwrite }), input, run)
     },
   }),
@@ -189,7 +189,7 @@ export const catalog = {
     asks: true,
     async run({ number: id, review }, run) {
       if (review !== undefined) await checkFileIsNew(review)
-      // If the catalog changes before the answer, shows the publication again, and asks again.
+      // If the catalog changes before the operator answers, shows the publication again, and asks again.
       for (;;) {
         const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
         checkApprovable(run.store, row, run.attribution.actor)
@@ -235,7 +235,8 @@ interface FileInput {
   at: number | undefined
 }
 
-async function readBytes({ file }: FileInput, { io, progress }: ChangeRun) {
+/** Reads the file of a verb, or standard input if the file is `-`. */
+async function readFileBytes({ file }: FileInput, { io, progress }: ChangeRun) {
   progress?.show('Reading the file')
   return readInput(file, io.stdin)
 }
@@ -247,7 +248,7 @@ function countKinds(changes: readonly PlanChange[]) {
   return { added, changed: changes.length - added - removed, removed }
 }
 
-/** Publishes the change that a file makes. Asks if the change does more than add plans, and prints how many plans it changes. */
+/** Publishes the change that a file makes. Asks if the change edits or removes plans. Prints how many plans are added, changed and removed. */
 async function publishFile(prepared: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = prepared
   const readFrom = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
@@ -269,6 +270,7 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
 
 /** Describes a publication after its approval or cancellation. @param before the publication before. @param after the publication now. */
 async function describeDecision(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
+  // A merge with later changes gives a publication a later base.
   const isMerged = after.baseRevision !== before.baseRevision
   const merge = isMerged ? await describeMerge(store, after.id) : ''
   return { data: publicationRowToJson(after), text: `${describePublication(target, after, merge)}\n` }
@@ -283,7 +285,7 @@ async function describeMerge(store: Store, id: number): Promise<string> {
     : ', merged with later changes'
 }
 
-/** @returns today's doubts about a publication. The warnings begin with its conflict, and with the warnings that its author read. */
+/** @returns today's doubts about a publication. The list of warnings starts with its conflict, and with the warnings that its author saw. */
 async function readDoubts(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
   const conflict = row.willConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.willConflict}.`]
   const doubts = await listDoubts(store, row, changes)

@@ -109,6 +109,7 @@ export const log = verb({
 })
 
 /**
+ * Makes the log entry of a publication.
  * @param change the publication's change of the plan that --plan names; undefined without --plan.
  * @param plan the identifier or the ID that was typed after --plan. An ID may have belonged to several plans, so the entry names the plan.
  */

@@ -2,13 +2,13 @@
 import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
 import { listChanges } from '../../core/differences/plan-paths.ts'
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
-import { formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
+import { formatTimes } from '../../shared/iso-time.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
-import type { PlanChange, Publication, PublicationRow } from '../../core/publications/publications.ts'
+import type { PlanChange, PublicationRow } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 
-/** A difference of more lines gets a line for each field instead of a line for each plan. */
+/** A difference with more lines is printed with a line for each field, instead of a line for each plan. */
 const maxLines = 50
 
 /**
@@ -47,14 +47,9 @@ export function describePublication(
   }
 }
 
-export function publicationToJson(publication: Publication | undefined) {
-  if (publication === undefined) return null
-  return { ...publication, dueAt: formatOptionalTime(publication.dueAt) }
-}
-
 /**
  * Returns a line for the change of each plan, then a line that counts the changes of each country's list. Plans with the same change share a
- * line. If there would be more than `maxLines`, each line describes one field, and all plans whose field changes.
+ * line. If there would be more than `maxLines` lines, each line describes the change of one field, and names the plans.
  */
 export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
   const plans = changes.map(compareChange)
@@ -73,10 +68,7 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
 
 const signs = { added: '+', changed: '~', removed: '-' }
 
-/**
- * Writes one line for all plans that have a change with the same `name`. The line describes the change with the `text` of the first plan:
- * `~ gold, cash: performance1, such as 12 → 13`
- */
+/** Writes one line for all changes with the same `name`, with the `text` of the first: `~ gold, cash: performance1, such as 12 → 13` */
 function groupPlans(changes: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
   const groups = Map.groupBy(changes, ({ plan, name }) => `${signs[plan.kind]} ${name}`)
   return [...groups.values()].flatMap((group) => {
@@ -93,10 +85,7 @@ export function describeChange(plan: PlanDifference): string {
   return parts.join(', ')
 }
 
-/**
- * Splits the change of a plan into parts, such as `{ name: 'appears in', change: 'KE UG' }` and `{ name: 'hint', change: 'Old → New' }`.
- * Leaves out the fields of a plan that is new or removed.
- */
+/** Splits the change of a plan into parts, such as `{ name: 'hint', change: 'Old → New' }`. A new or removed plan has no parts for fields. */
 function listParts({ kind, appears, disappears, fields }: PlanDifference): { name: string; change: string }[] {
   const lists = [
     { name: 'appears in', change: appears.join(' ') },
@@ -124,12 +113,12 @@ function countByCountry(plans: readonly PlanDifference[]): string {
 }
 
 /** Formats the row of a publication for --json, without the fields that only the program needs. */
-export function publicationRowToJson(publication: PublicationRow | ForecastRow) {
+export function publicationRowToJson(publication: PublicationRow & Partial<ForecastRow>) {
   const {
     conflictsWith: _conflictsWith,
     baseRevision: _baseRevision,
     needsApproval: _needsApproval,
     ...row
-  } = { conflictsWith: [], ...publication }
+  } = publication
   return formatTimes(row)
 }

@@ -7,12 +7,13 @@ import {
   type PlanChange,
   type Publication,
 } from '../../core/publications/publications.ts'
+import { formatOptionalTime } from '../../shared/iso-time.ts'
 import { nothingChanged, UserError } from '../../shared/user-error.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import type { ChangeRun } from '../frame/verb.ts'
-import { describePublication, describeWhen, formatDifference, publicationToJson } from './publication-output.ts'
+import { describePublication, describeWhen, formatDifference } from './publication-output.ts'
 
-/** Printed before a change is shown again. */
+/** Printed before a change is shown again, merged with the changes of others. */
 export const overtakenNotice = 'Somebody else changed the same plans at the same time. The change is now:'
 
 export const changeJson = 'an object: how each plan changes, and the publication'
@@ -68,7 +69,10 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
 
 /** Makes the output for --json. Its text for people is empty, because `showAndConfirm` has printed the change. */
 function makeOutput(changes: readonly PlanChange[], publication?: Publication) {
-  const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
+  const data = {
+    plans: changes.map(compareChange),
+    publication: publication ? { ...publication, dueAt: formatOptionalTime(publication.dueAt) } : null,
+  }
   return { data, changes, text: '' }
 }
 

@@ -11,7 +11,7 @@ import type { Progress } from '../../terminal/progress.ts'
 
 export interface CommandContext {
   io: Io
-  /** Shows what the command is doing, while that takes long. Undefined when stderr is no terminal. */
+  /** Shows what the command is doing, while that takes long; undefined when stderr is no terminal. */
   progress?: Progress | undefined
   clock: Clock
   /** Opens the store of a target, runs `work`, and closes the store. */
@@ -33,7 +33,7 @@ export interface CommandContext {
 }
 
 interface Effect extends OutcomeTracker {
-  /** Printed if the output is lost: says how to replace what only the output had, such as a new secret. */
+  /** The `ifOutputFails` of the last printed `Output`. */
   ifOutputFails?: string | undefined
 }
 

@@ -7,15 +7,15 @@ import { formatFields, formatTable } from '../../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
 export interface Output {
-  /** Printed as JSON with --json. Without --json, printed only if there is no `text`: rows as a table, an object with a line for each field. */
+  /** Printed as JSON with --json. Without --json, `data` is printed only if there is no `text`: as a table, or as a line for each field. */
   data?: unknown
   /** Printed without --json, in place of `data`: lines, or the rows of a table. */
   text?: string | readonly object[]
   /** A sentence, printed on stderr without --json. */
   note?: string | undefined
-  /** Printed if the output is lost: see `Effect`. */
+  /** Printed if the output can't be written: says how to replace what only the output had, such as a new secret. */
   ifOutputFails?: string
-  /** A sentence about what somebody must act on. Printed on stderr; the exit code is 3. */
+  /** A sentence about problems on which somebody must act. The sentence is printed on stderr, and the exit code is 3. */
   findings?: string | undefined
 }
 
@@ -39,17 +39,11 @@ export interface Run extends CommandContext {
   confirm: (effect: string, place?: Target) => Promise<void>
 }
 
-interface RunOptions {
-  isJson: boolean
-  /** Whether --yes was given. */
-  isConfirmed: boolean
-}
-
-/** Adds the target, and the functions that print and ask, to the context of a command. */
+/** Adds the target, and the functions that print and ask, to the context of a command. @param isConfirmed whether --yes was given. */
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,
-  { isJson, isConfirmed }: RunOptions,
+  { isJson, isConfirmed }: { isJson: boolean; isConfirmed: boolean },
 ): Run {
   const { stdout, stderr } = context.io
   const willAsk = (place: Target) => place.remote && !isConfirmed
@@ -64,7 +58,7 @@ export function createRun(
           store.db.reportProgress = progress?.show
           return await work(store)
         } finally {
-          // After an error, runVerb and runProgram read whether something was changed.
+          // runVerb and runProgram read `effect`, to say after an error whether something was changed.
           Object.assign(context.effect, store.changes)
         }
       }),

@@ -43,8 +43,8 @@ interface Definition<Args, FlagSet, Kind, StoreUse, In, RunType> {
   /** Describes the output of --json. A verb without this text has no --json. */
   json?: string
   /**
-   * The kind of change, whose author and reason (--as, --note) go into the record. `at-once`: takes effect now. `publication`: a change of
-   * plans, which --at can put off.
+   * The kind of change that the verb makes. The record keeps the author and the reason: --as and --note. `at-once`: the change takes effect
+   * now. `publication`: a change of plans, which can be scheduled with --at.
    */
   changes?: Kind
   /** The verb asks before it changes a deployed environment, and has --yes. A publication always has --yes. */
@@ -53,7 +53,7 @@ interface Definition<Args, FlagSet, Kind, StoreUse, In, RunType> {
   store?: StoreUse
   /** @returns texts that the record must not keep, such as a person's address. */
   listHiddenTexts?: (input: In) => string[]
-  /** For a verb without arguments: the error if there is one. Commander's own error would quote the argument, which may be a secret. */
+  /** The error of a verb without arguments, when the operator types an argument. Commander's own error would quote the argument, which may be a secret. */
   noArgumentsError?: string
   /** The verb passes unknown flags on to wrangler, which refuses wrong ones. */
   passesFlagsOn?: true

@@ -17,7 +17,7 @@ import type { Output, Run } from '../frame/run.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
-/** Follows a sentence that names the key. */
+/** A sentence about the key that the sentence before names. */
 const tokensRefused = 'Tokens that it signed will be refused.'
 
 export const keys = {
@@ -111,7 +111,7 @@ async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promis
 
 /** Lists the keys, with a note below. @param done a sentence that says what the command did. */
 async function describeAfterChange(store: Store, run: Run, done: string): Promise<Output> {
-  // The KID of a new key comes from the clock of the server. By another clock, the key may not sign yet.
+  // Reads the clock of the server, from which a new key has its KID: by another clock, the new key might not sign yet.
   const output = await describeKeys(run, await store.askServerTimeMs())
   return { ...output, note: `${describePlace(run.target)} ${done}` }
 }

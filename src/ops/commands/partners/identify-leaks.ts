@@ -18,7 +18,7 @@ import type { Output, Run } from '../frame/run.ts'
 
 const secretForm = 'a secret is pcs_ and 36 letters and digits, with the right checksum'
 
-/** The limit on described leaks. Each client secret takes time: it is hashed once for each live secret. */
+/** The limit on described leaks. A leaked client secret takes time, because it is hashed once for each live secret. */
 const maxLeaks = 10
 
 /** Follows `Line 3 may hold `: describes texts that look like a secret or a key, but can't be compared with the live ones, by their kind. */
@@ -31,15 +31,15 @@ const incomparable: Record<string, string> = {
 interface Known {
   target: Target
   nowSeconds: number
-  /** Undefined when no leak needs the database, or it could not be read. */
+  /** Undefined when the database was not needed, or could not be read. */
   owners: Owners | undefined
-  /** Undefined when no leak needs the keys, or they could not be read. */
+  /** Undefined when the keys were not needed, or could not be read. */
   keys: readonly Key[] | undefined
 }
 
 /**
  * Describes each secret, token and key in a text.
- * @throws UserError when the text has none. When something could not be read, prints the rest before the error.
+ * @throws UserError when the text has none. If the database or the keys can't be read, prints the other leaks, and then throws.
  */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: allLeaks, lines } = findLeaks(text)

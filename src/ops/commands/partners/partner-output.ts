@@ -22,7 +22,7 @@ export function describeNewSecret(
   target: Target,
   earlierExpiresAt: number | null = null,
 ): Output {
-  // Replaces the new secret if it is lost, but does not end an earlier secret that works.
+  // The command that replaces a lost secret must not end an earlier secret that still works.
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
   const another = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
   const shown = `${describePlace(target)} The secret is shown only this once: only its hash is stored.`
@@ -138,7 +138,7 @@ export function describePartner(partner: Partner): Output {
   return { data, text: formatPairs([...fields, ...secrets]) }
 }
 
-/** Formats a partner for --json. Leaves out the secrets of a past time if a later change deleted them: they are not known then. */
+/** Formats a partner for --json. Leaves out the secrets of a past time, if a later change has deleted them from the database. */
 export function partnerToJson({ id: _id, hasSecretState, secrets, secretEndedAt, ...partner }: Partner) {
   const secretState = hasSecretState && { ...formatTimes({ secretEndedAt }), secrets: secrets.map(formatTimes) }
   return { ...formatTimes(partner), status: readPartnerStatus(partner), ...secretState }

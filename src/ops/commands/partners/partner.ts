@@ -72,7 +72,7 @@ export const partner = {
     listHiddenTexts: ({ contact = '' }) => [contact],
     async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
       const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
-      // Read before the secret is made: nothing may fail between the making and the printing of a secret.
+      // Reads the warning before the secret is made: nothing may fail between the making and the printing of a secret.
       const warning = await describeEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
       if (warning !== undefined) run.warn(warning)
@@ -245,8 +245,8 @@ function chooseReplacement(grace: ReturnType<typeof parseGrace>, replaceNewest: 
 }
 
 /**
- * Declares the verb `suspend`, `resume` or `end`. Before the question, the verb reads nothing, because it must block a partner within
- * seconds, even while the database fails.
+ * Declares the verb `suspend`, `resume` or `end`. The verb reads nothing before its question, so that an operator can block a partner
+ * within seconds, even while the database fails.
  * @param effect words that follow `acme will`.
  */
 function makeAccessVerb(kind: 'suspend' | 'resume' | 'end', { help, effect }: { help: string; effect: string }) {

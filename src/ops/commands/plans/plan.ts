@@ -124,7 +124,8 @@ async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Outp
 }
 
 /**
- * Says whether a plan will be open to new investment, and what customers will read: the difference shows only the beginning of a long note.
+ * Says whether a plan will be open to new investment, and which note customers will read: the whole note, because the difference shows only
+ * the beginning of a long note.
  * @returns undefined when the note does not change, or the plan is new or removed.
  */
 function describeInvestability([change]: readonly PlanChange[]): string | undefined {

@@ -55,7 +55,7 @@ npm run check fails.`,
     }
     const wayBack = describeRollback(env, await findLiveVersion(target))
     progress?.step('Step 3 of 4: wrangler deploy')
-    // From here, a failure does not mean that nothing was changed.
+    // wrangler may fail after it has deployed the version.
     run.effect.outcome = 'unknown'
     const id = await deployWithWrangler(env, origin)
     if (id === undefined) throw makeDeployError(env, wayBack)
@@ -67,7 +67,7 @@ npm run check fails.`,
   },
 })
 
-/** @returns sentences that an operator has to confirm before the deploy. @throws UserError that names each obstacle. */
+/** @returns sentences that an operator has to confirm before the deploy. @throws UserError that names everything that prevents the deploy. */
 async function findWarnings(
   target: Target,
   isDirtyAllowed: boolean,

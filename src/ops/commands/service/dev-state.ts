@@ -56,7 +56,7 @@ ${await prepareAccess(store, origin)}
 `)
 }
 
-/** Creates the demo partner and describes how to use it, if there is no partner. Otherwise describes how to get a new secret. */
+/** If there is no partner, creates the demo partner, and describes how to call the API. Otherwise says how to make a new secret. */
 async function prepareAccess(store: Store, origin: string): Promise<string> {
   const { target } = store
   const names = (await listPartners(store)).map(({ shortName }) => shortName)

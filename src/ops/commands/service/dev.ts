@@ -36,14 +36,14 @@ Other flags are passed on to wrangler dev, such as --port, --var, and --log-leve
 })
 
 /**
- * This file lists the migrations of the prepared state. While there is no other migration, a build does not open the database, which a
- * running wrangler dev may use.
+ * This file lists the migrations of the prepared state. If there is no other migration, a build does not open the database, because a
+ * running wrangler dev may use it.
  */
 const stampFile = '.wrangler/state/v3/d1/prepared'
 
 /**
- * Prepares the state for a `wrangler dev` that somebody starts without npm run dev. Wrangler runs it as a part of each build: before it
- * reads .dev.vars and opens the database, and after each change of a source file.
+ * Prepares the state for a `wrangler dev` that somebody starts without npm run dev. Wrangler runs this command in each
+ * build: before wrangler reads .dev.vars and opens the database, and after each change of a source file.
  */
 export const prepareDev = verb({
   help: 'create the local state that a bare wrangler dev serves, once for each set of migrations: a part of its build command',
@@ -73,7 +73,7 @@ export const prepareDev = verb({
  */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
-  // Before the start, because wrangler reads the keys only when it starts.
+  // Makes the key before wrangler starts: wrangler reads the keys only at its start.
   await ensureSigningKey()
   // --test-scheduled stops wrangler's warning that nothing runs the schedule. The quiet flags hide the bindings that wrangler lists, and the
   // tunnel that it offers: only its warnings matter, unless the developer asks for more.
@@ -128,7 +128,7 @@ function everyMinute(work: () => Promise<void>): void {
 
 /**
  * Runs the schedule of the Worker, because wrangler dev runs no Cron Trigger by itself. The route exists only in wrangler dev.
- * @returns why it failed; undefined when it succeeded.
+ * @returns why the schedule failed; undefined when it succeeded.
  */
 async function runSchedule(origin: string): Promise<string | undefined> {
   try {

@@ -22,7 +22,7 @@ With --remote, other flags are passed on to wrangler d1 migrations apply.`,
       const applied = await withMigratedStore(target, async (__, files) => files)
       return report(applied.length === 0 ? 'Nothing to migrate.' : `Applied ${applied.join(', ')}.`)
     }
-    // Throws if there is no API token. Without one, wrangler would ask the operator to log in.
+    // Throws if there is no API token. Without a token, wrangler would ask the operator to log in.
     await openAccount(target)
     const wrangler = startWrangler(['d1', 'migrations', 'apply', 'DB', ...words], 'inherit')
     await once(wrangler, 'exit')

@@ -125,10 +125,11 @@ async function checkTarget(
 /** Checks when the schedule last ran. If the time can't be read, the result is only a warning: not every API token may read usage. */
 async function checkSchedule({ openUsage, target }: Run): Promise<NamedResult> {
   const { writeQuery, evaluate } = alerts.schedule
-  const result = openUsage(target).then(async (query) => evaluate(await query(writeQuery)))
-  return {
-    name: 'schedule',
-    ...(await result.catch((error: unknown) => ({ ...toProblem(error), level: 'warning' as const }))),
+  try {
+    const query = await openUsage(target)
+    return { name: 'schedule', ...evaluate(await query(writeQuery)) }
+  } catch (error) {
+    return { name: 'schedule', ...toProblem(error), level: 'warning' }
   }
 }
 
@@ -138,13 +139,13 @@ function formatChecks(checks: NamedResult[]): Output {
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
     rule && subject ? [{ ...check, rule, subject }] : [],
   )
-  const foldedFindings = foldFindings(findings).map(({ name, level, subject, message }) => ({
-    name,
-    level,
-    message: `${subject}: ${message}`,
-  }))
-  const text = [...checksWithoutRule, ...foldedFindings]
-    .map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`)
-    .join('')
-  return { data: checks, text, findings: summarizeProblems(checks) }
+  const lines = [
+    ...checksWithoutRule.map((check) => formatCheck(check, check.message)),
+    ...foldFindings(findings).map((finding) => formatCheck(finding, `${finding.subject}: ${finding.message}`)),
+  ]
+  return { data: checks, text: lines.join(''), findings: summarizeProblems(checks) }
+}
+
+function formatCheck({ level, name }: NamedResult, message: string): string {
+  return `${level.padEnd(7)}  ${name}: ${message}\n`
 }
