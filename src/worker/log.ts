@@ -11,7 +11,7 @@ export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
 }
 
 /** Writes a data point to the usage dataset. Never throws: a failure of the dataset must not fail a request. */
-export function writeUsage(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
+export function writeDataPoint(dataset: AnalyticsEngineDataset | undefined, point: AnalyticsEngineDataPoint): void {
   try {
     dataset?.writeDataPoint(point)
   } catch {

@@ -13,7 +13,7 @@ import {
 import { deleteAbandonedPublications, deleteUncountedVersions } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { queryD1, scheduleDeadlineMs } from './deadline.ts'
-import { describeError, log, writeUsage } from './log.ts'
+import { describeError, log, writeDataPoint } from './log.ts'
 
 /**
  * Runs the schedule once. Never rejects: it logs a failure, and the run of the next minute tries again.
@@ -33,7 +33,7 @@ export async function publishDue(d1: D1Database, version?: string, dataset?: Ana
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
   // The slash tells the schedule's index from a partner's short name, which has none.
-  writeUsage(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
+  writeDataPoint(dataset, { indexes: [`/${scheduleName}`], blobs: [scheduleName, result] })
 }
 
 /** Opens D1. Each statement has a deadline of its own, because a merge of many plans takes many statements. */

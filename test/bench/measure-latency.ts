@@ -104,7 +104,7 @@ async function measureSituations(
       kvWrites: getMax(({ kvWrites }) => kvWrites),
     }
   }
-  /** Measures two sign-ins of each isolate: the second one needs no derivation and no answer of D1. */
+  /** Measures two sign-ins of each isolate: the second sign-in hashes no secret and needs no answer of D1. */
   const signInTwice = async (names: readonly string[], d1: Settings['d1'], situation: string) => {
     const [costs, nextCosts]: [Cost[], Cost[]] = [[], []]
     for (const name of names) {

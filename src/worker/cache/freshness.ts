@@ -31,13 +31,13 @@ export function computeAsOfMs(askedAtMs: number): number {
   return askedAtMs - maxReplicaLagMs
 }
 
-/** Clocks differ and can step back: a time up to a minute ahead of the clock has the age 0, a time further ahead the age Infinity. */
+/** Computes the age of a time. Clocks differ and can step back: a time up to a minute ahead has the age 0, a time further ahead Infinity. */
 export function computeAgeMs(timeMs: number, nowMs: number): number {
   const ageMs = nowMs - timeMs
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
 
-/** Tells whether a check or a list that was current at `timeMs` may be used while D1 fails. */
+/** @param timeMs Unix milliseconds at which a check or a list was last known to be current */
 export function isUsableInOutage(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs
 }

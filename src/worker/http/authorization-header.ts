@@ -1,5 +1,5 @@
 /**
- * Removes the scheme and the spaces after it from an Authorization header (RFC 9110 section 11.4), such as `Bearer`, in any case.
+ * Removes the scheme, such as `Bearer` in any case, and the spaces after it from an Authorization header (RFC 9110 section 11.4).
  * @returns the rest of the header, undefined if the header has another scheme
  */
 export function cutScheme(header: string, scheme: string): string | undefined {

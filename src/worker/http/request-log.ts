@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import { log, writeUsage } from '../log.ts'
+import { log, writeDataPoint } from '../log.ts'
 import type { AppEnv } from '../app-env.ts'
 import type { TakeLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
@@ -61,7 +61,7 @@ function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnT
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version } = facts
   // Queries address blobs and doubles by their position: never change the order. The index makes Analytics Engine sample each partner
   // separately, so the requests of a small partner stay visible.
-  writeUsage(dataset, {
+  writeDataPoint(dataset, {
     indexes: [partner],
     blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength), version],
     doubles: [facts.durationMs, facts.ageSeconds ?? 0],

@@ -19,9 +19,7 @@ export function parsePlanFilter(url: string): FilterResult {
     if (repeated.length > 0) problems.push(`${name} is given more than once: give it once.`)
     else if (text && !setFilter(filter, name, text)) problems.push(`${name} must be ${planFilters[name].expected}.`)
     const isMisspelled = given.some(([key]) => key !== name && simplifyName(key) === name.toLowerCase())
-    if (isMisspelled) {
-      problems.push(`A parameter is called almost like ${name}: call it exactly ${name}.`)
-    }
+    if (isMisspelled) problems.push(`A parameter is called almost like ${name}: call it exactly ${name}.`)
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'filter', filter }
 }

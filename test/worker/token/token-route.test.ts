@@ -81,7 +81,7 @@ describe('the right secret', () => {
     expect((await send(tokenPath, { method: 'POST', headers, body })).status).toBe(200)
   })
 
-  test('costs one query, and one derivation per isolate as long as it is used every ten minutes', async () => {
+  test('costs one query, and hashes the secret once per isolate as long as it is used every ten minutes', async () => {
     const openSession = vi.spyOn(env.DB, 'withSession')
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     await signIn()
@@ -196,7 +196,7 @@ describe('a refused client', () => {
     await expectRefusal(response, 401, 'invalid_client', 'Client ID or client secret is wrong.')
   })
 
-  test('costs two derivations, known or not', async () => {
+  test('hashes the secret twice, known or not', async () => {
     const known = await seedPartner('KE', 100_000)
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     const costOf = async (authorization: string, bindings?: Env) => {
@@ -383,7 +383,7 @@ describe('while D1 fails', () => {
     expect((await signIn()).status).toBe(503)
   })
 
-  test('every refusal costs the same, with a copy or without: two derivations, and four in the pause', async () => {
+  test('every refusal costs the same, with a copy or without: two hashes, and four in the pause', async () => {
     const known = await seedPartner('KE', 1000)
     await fetchToken(known)
     await breakD1After()

@@ -4,7 +4,7 @@ import { basic, requestToken } from '../support/requests.ts'
 import { seedPartner } from '../support/seed.ts'
 
 const rounds = 40
-/** Allows a difference of 16 %. Leaving out one of the two derivations would double or halve the time. */
+/** Allows a difference of 16 %. A sign-in that hashes the secret once instead of twice takes half the time. */
 const maxMedianLogRatio = 0.15
 
 test('an unknown client and a wrong secret get the same bytes after the same time', async () => {

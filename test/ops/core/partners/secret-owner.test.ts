@@ -37,7 +37,7 @@ test('every live secret has its owner: an old one in its grace period, and those
   expect(await identify(first.clientSecret)).toBeUndefined()
 })
 
-test('each live secret costs one derivation', async () => {
+test('each live secret costs one hash', async () => {
   const { clientSecret } = await create()
   for (let number = 10; number < 15; number++) await create({ shortName: `partner-${number}` })
   await change('end')
