@@ -15,10 +15,11 @@ function readZone(): string {
 }
 
 /** @throws UserError when OPS_TIME_ZONE is no time zone. */
-function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function createFormat(): Intl.DateTimeFormat {
   const timeZone = readZone()
   try {
-    return new Intl.DateTimeFormat(locale, { ...options, timeZone })
+    // Swedish dates have the form of ISO 8601.
+    return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone })
   } catch {
     throw new UserError(`OPS_TIME_ZONE must be a time zone, such as Africa/Nairobi; it is ${abbreviate(timeZone)}.`)
   }
@@ -26,8 +27,7 @@ function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl
 
 /** @returns such as `2026-12-01 06:00`, in the zone of the operators. */
 function formatWallClock(unixSeconds: number): string {
-  // Swedish dates have the form of ISO 8601.
-  return createFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(unixSeconds * 1000)
+  return createFormat().format(unixSeconds * 1000)
 }
 
 /** @returns such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */

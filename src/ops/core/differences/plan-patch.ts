@@ -11,18 +11,13 @@ import { suggestName } from '../../shared/suggest-name.ts'
 import { readFields, readPlanTable, type Spreadsheet } from '../file-formats/plan-table.ts'
 
 export interface FieldPatch {
-  /**
-   * The new value of each field, or of each member of an object that changes, such as
-   * `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`.
-   */
+  /** The fields and members that change: `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */
   fields: Readonly<Record<string, unknown>>
   /** Where the patch was typed, for messages about defects. */
   place: Place
 }
 
-export interface PlanPatch extends FieldPatch {
-  identifier: string
-}
+export type PlanPatch = FieldPatch & { identifier: string }
 
 /** The patches of a file, and the defects that can be found without comparing the patches with the catalog. */
 export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
@@ -93,9 +88,8 @@ type SharedObjects = ReadonlyMap<string, object>
 const makeSharedKey = (field: string, id: unknown) => `${field} ${String(id)}`
 
 export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
-  return new Map(
-    plans.flatMap((plan) => listSharedObjects(plan).map(({ field, id, value }) => [makeSharedKey(field, id), value])),
-  )
+  const objects = plans.flatMap((plan) => listSharedObjects(plan))
+  return new Map(objects.map(({ field, id, value }) => [makeSharedKey(field, id), value]))
 }
 
 /**

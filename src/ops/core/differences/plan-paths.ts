@@ -39,9 +39,8 @@ export function comparePlans(before: CatalogPlan | null, after: CatalogPlan | nu
 type FieldValue = CatalogPlan[keyof CatalogPlan] | undefined
 
 function compareField(field: string, before: FieldValue, after: FieldValue): [path: string, ValueChange][] {
+  // Fast path: most fields don't change.
   if (before === after) return []
-  // An object without members is null or undefined: it has no path, although its value is single.
-  if (isSingle(before) && isSingle(after)) return isObjectField(field) ? [] : [[field, { from: before, to: after }]]
   const valuesBefore = readPaths(field, before)
   const valuesAfter = readPaths(field, after)
   return Object.keys({ ...valuesBefore, ...valuesAfter })
@@ -49,13 +48,10 @@ function compareField(field: string, before: FieldValue, after: FieldValue): [pa
     .map((path) => [path, { from: valuesBefore[path], to: valuesAfter[path] }])
 }
 
-function isSingle<Value>(value: Value): value is Extract<Value, PathValue | undefined> {
-  return typeof value !== 'object' || value === null
-}
-
-/** Reads the values of an object, amounts or a list, by path. */
+/** Reads the value of a field by path. The value is undefined if the plan does not exist. */
 function readPaths(field: string, value: FieldValue): Record<string, PathValue> {
-  if (isSingle(value)) return {}
+  if (value === undefined || (value === null && isObjectField(field))) return {}
+  if (value === null || typeof value !== 'object') return { [field]: value }
   if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [`${field}.${item}`, true]))
   return Object.fromEntries(Object.entries(value).map(([member, part]) => [`${field}.${member}`, part]))
 }

@@ -58,7 +58,6 @@ function describeConflict(
  * Says to which values a pending publication will later set the fields of a change.
  * @param proposed the plans of the publication, as its author proposed them.
  * @param merged the plans of the publication, merged with `changes`.
- * @param changes the plans of the change.
  * @returns a sentence; an empty list when the publication sets none of these fields.
  */
 function describeEffect(

@@ -39,10 +39,7 @@ export type ForecastRow = PublicationRow & {
 /** `changes` has the publication's change of the plan in the filter. It is empty if the filter names no plan. */
 export type LogEntry = ForecastRow & { changes: PlanChange[] }
 
-/**
- * Lists publications, the latest first.
- * @throws UserError when no publication ever changed the plan of the filter.
- */
+/** Lists publications, the latest first. @throws UserError when no publication ever changed the plan of the filter. */
 export async function listPublications(store: Store, { plan, ...filter }: LogFilter): Promise<LogEntry[]> {
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
@@ -137,11 +134,7 @@ export async function listLoggedChanges({ db }: Store, rows: readonly Publicatio
   )
 }
 
-/**
- * Reads what a publication changed in one plan.
- * @param plan the ID of the plan, or an identifier that it ever had.
- * @throws UserError when the publication did not change the plan.
- */
+/** Reads a publication's change of one plan. @param plan its ID, or a present or past identifier. @throws UserError if there is none. */
 export async function findPlanChange({ db, target }: Store, id: number, plan: string): Promise<PlanChange> {
   const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
   if (change) return change

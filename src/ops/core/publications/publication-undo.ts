@@ -109,7 +109,6 @@ const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
 /**
  * Ends a redo: cancels the old publication, which the new one replaces. If the schedule or an approver published the old publication just
  * before, cancels the new one instead, if that is still pending.
- * @param oldId the ID of the old publication.
  * @param made the new publication.
  * @returns a sentence for the operator when the old publication was not cancelled by this call; otherwise undefined.
  */
@@ -127,11 +126,7 @@ export async function endRedone(
   return newRefusal ?? `${note} So publication ${made.id} is cancelled.`
 }
 
-/**
- * Cancels a publication.
- * @returns a sentence with the reason when the state of the publication does not allow that; undefined when it is cancelled.
- * @throws UserError with the command to repeat when the database fails.
- */
+/** Cancels a publication. @returns why its state does not allow that; undefined when it is cancelled. @throws when the database fails. */
 async function tryToCancel(store: Store, id: number, attribution: Attribution): Promise<string | undefined> {
   try {
     await cancelPublication(store, id, attribution)

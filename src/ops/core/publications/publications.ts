@@ -127,10 +127,8 @@ async function changeStateOnce(
 }
 
 /** @throws UserError when a publication conflicted or was cancelled: it changed no plan. Otherwise returns the publication. */
-function checkPublishedOrPending(
-  { target }: Store,
-  { id, state, dueAt, conflict, decidedBy }: PublicationRow,
-): Publication {
+function checkPublishedOrPending({ target }: Store, row: PublicationRow): Publication {
+  const { id, state, dueAt, conflict, decidedBy } = row
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   throw new UserError(
@@ -206,11 +204,7 @@ function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> 
  * @returns false when somebody else changed its state, or others published again and again. `unseen` when others changed its plans after
  * `seenRevision`. In both cases, nothing was changed.
  */
-async function approveNow(
-  store: Store,
-  decision: Decision,
-  seenRevision: number | undefined,
-): Promise<boolean | 'unseen'> {
+async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision
   const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
     const wasSeen = seenRevision === undefined || seenRevision === compared.comparedRevision
@@ -224,10 +218,7 @@ async function approveNow(
   return changeStateOnce(store, publicationId, end, ({ conflict }) => conflict !== null)
 }
 
-/**
- * Cancels a publication that is scheduled, waits for approval, or conflicted.
- * @throws UserError when the publication is in another state.
- */
+/** Cancels a pending or conflicted publication. @throws UserError when the publication is in another state. */
 export async function cancelPublication(
   store: Store,
   publicationId: number,
@@ -260,11 +251,8 @@ export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
  * pending one.
  * @param problem the end of a sentence about the publication, such as `can’t be cancelled`.
  */
-export function makeStateError(
-  { target }: Store,
-  { id, state, decidedBy }: PublicationRow,
-  problem: string,
-): UserError {
+export function makeStateError({ target }: Store, row: PublicationRow, problem: string): UserError {
+  const { id, state, decidedBy } = row
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   return new UserError([
