@@ -1,4 +1,4 @@
-// ops log: who changed the catalog, partners and keys, when and why.
+// The command `ops log`: lists who changed the catalog, partners and keys, when and why.
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
 import { findPartner, readPartnerStatus } from '../../core/partners/partner-accounts.ts'
 import {

@@ -114,11 +114,6 @@ function countByCountry(plans: readonly PlanDifference[]): string {
 
 /** Formats the row of a publication for --json, without the fields that only the program needs. */
 export function publicationRowToJson(publication: PublicationRow & Partial<ForecastRow>) {
-  const {
-    conflictsWith: _conflictsWith,
-    baseRevision: _baseRevision,
-    needsApproval: _needsApproval,
-    ...row
-  } = publication
+  const { conflictsWith: _by, baseRevision: _base, needsApproval: _needsApproval, ...row } = publication
   return formatTimes(row)
 }

@@ -1,4 +1,5 @@
-// ops keys …: the keys that sign access tokens. The KID of a key is the Unix second from which the key signs.
+// The commands `ops keys …`: list, add, drop and record the keys that sign access tokens. The KID of a key is the Unix second from which the
+// key signs.
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { formatKeyName } from '../../../crypto/signing-keys.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
@@ -22,7 +23,7 @@ const tokensRefused = 'Tokens that it signed will be refused.'
 
 export const keys = {
   rotate: verb({
-    help: 'add a key that signs tokens, with --remote from two minutes later; tokens of earlier keys stay valid',
+    help: 'add a key that signs tokens at once, or with --remote two minutes later; tokens of earlier keys stay valid',
     example: 'keys rotate',
     changes: 'at-once',
     json,
@@ -60,7 +61,7 @@ export const keys = {
   }),
 
   record: verb({
-    help: 'record a key that is in use, when the database failed while the key was made',
+    help: 'add a key that is in use to the record, if the database failed when the key was made',
     example: 'keys record KID',
     args: { kid: {} },
     changes: 'at-once',

@@ -1,4 +1,4 @@
-// partner identify: describes each secret, token and signing key in a text.
+// The command `ops partner identify`: describes each secret, token and signing key in a text.
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { listKeys, type Key } from '../../core/keys/key-ring.ts'
 import {
@@ -110,12 +110,8 @@ async function describeLeak(leak: Leak, known: Known): Promise<object> {
   if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
   if (owners === undefined) {
     // Without the database, the owner of a secret is not known, but a token names its partner.
-    return {
-      line,
-      kind,
-      state: notKnown,
-      ...(kind === 'token' && describeOwner(kind, leak.claims, leak.claims, target)),
-    }
+    const owner = kind === 'token' ? describeOwner(kind, leak.claims, leak.claims, target) : {}
+    return { line, kind, state: notKnown, ...owner }
   }
   const owned =
     kind === 'token' ? findTokenOwner(leak.claims, owners, nowSeconds) : await findSecretOwner(leak.text, owners)
@@ -133,12 +129,8 @@ function describeOwner(
   const times = formatTimes({ createdAt, expiresAt })
   if (shortName === undefined) return times
   const flags = kind === 'token' ? ['--tokens-only'] : []
-  return {
-    ...times,
-    shortName,
-    clientId,
-    ifItLeaked: describeCommand(target, 'partner', 'lockdown', shortName, ...flags),
-  }
+  const ifItLeaked = describeCommand(target, 'partner', 'lockdown', shortName, ...flags)
+  return { ...times, shortName, clientId, ifItLeaked }
 }
 
 const notKnown = 'not known'

@@ -1,4 +1,4 @@
-// npm run dev: starts `wrangler dev` on the local state, with a demo catalog and a demo partner.
+// The command `npm run dev`: starts `wrangler dev` on the local state, with a demo catalog and a demo partner.
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
