@@ -11,8 +11,8 @@ const bounds = {
   maxBytes: 24 * 1024 * 1024,
   maxPartners: 10_000,
   /**
-   * Memory for lists that clients are still receiving and that the cache has evicted: three lists of 10,000 plans. An isolate has
-   * 128 MB. The benchmark fails if all lists together take more than 100 MB.
+   * Memory for lists that clients are still receiving and that the cache does not hold: three lists of 10,000 plans. An isolate has
+   * 128 MB. The benchmark fails if these lists and the cache take more than 100 MB.
    */
   maxStreamedBytes: 52 * 1024 * 1024,
 }

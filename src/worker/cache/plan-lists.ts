@@ -206,10 +206,10 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
 function createAnswer({ list, tier }: FoundList, sinceMs: number, isOld: boolean, fwd = 'miss'): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
-  const isFromD1 = tier === 'd1'
-  const isStored = list.storedAtMs !== undefined
-  const status = isFromD1 ? `kv; fwd=${fwd}${isStored ? '; stored' : ''}` : `${tier}; hit; ttl=${ttlSeconds}`
-  const cacheStatus = `${status}${isOld ? '; detail=storage-unavailable' : ''}`
-  const isMiss = isFromD1 && isStored && fwd === 'miss'
-  return { list, tier: isMiss ? 'd1-miss' : tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
+  const mayBeInKv = list.storedAtMs !== undefined
+  const loadStatus = `kv; fwd=${fwd}${mayBeInKv ? '; stored' : ''}`
+  const hitStatus = `${tier}; hit; ttl=${ttlSeconds}`
+  const cacheStatus = `${tier === 'd1' ? loadStatus : hitStatus}${isOld ? '; detail=storage-unavailable' : ''}`
+  const isKvMiss = tier === 'd1' && mayBeInKv && fwd === 'miss'
+  return { list, tier: isKvMiss ? 'd1-miss' : tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
 }

@@ -7,7 +7,7 @@ const hmac = { name: 'HMAC', hash: 'SHA-256' }
 export type VerifiedSecrets = ReturnType<typeof createVerifiedSecrets>
 
 /**
- * Remembers the credentials that this isolate has verified, so that the slow PBKDF2 runs once for each. Stores no secret: the map's keys
+ * Remembers the credentials that this isolate has verified, so that not every sign-in runs the slow PBKDF2. Stores no secret: the map's keys
  * are HMACs of client ID and secret under a key that never leaves the isolate, and a value is the hash in D1 that the secret matched. The
  * caller must find this hash among the client's current hashes, because the secret may have been replaced.
  */
