@@ -9,13 +9,13 @@ import { createConflictFinder } from './later-changes.ts'
 /** Plans by their IDs; null for a plan that does not exist. */
 type Plans = ReadonlyMap<number, CatalogPlan | null>
 
-/** Pending publications, and the parts of the catalog that decide whether they can be published. */
-export interface Pending {
+/** Pending publications, and the parts of the catalog that decide if they can be published. */
+export interface PendingPublications {
   /** The publications, in the order in which they will be published. */
   rows: readonly PublicationRow[]
   /** The changes of each publication, by its ID. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
-  /** The plans that the publications change, as they are in the catalog now. `PendingScope` says which of them. */
+  /** The plans of the publications that are in the scope of `ReadOptions`, and those of its `firstChange`, as they are in the catalog now. */
   plans: Plans
   /** Other plans of the catalog with an identifier or an object's ID that a publication gives to a plan: both plans must agree about it. */
   sharing: readonly CatalogPlan[]
@@ -25,9 +25,9 @@ export interface Pending {
   revision: number
 }
 
-export interface PendingScope {
-  /** Which plans of the publications are read: all, or only the `contested` plans, which can keep a publication from being published. */
-  plans: 'all' | 'contested'
+interface ReadOptions {
+  /** `contested` reads only the plans that can keep a publication from being published. */
+  scope: 'all' | 'contested'
   /** A change that will be published before the publications. All its plans are read. */
   firstChange?: readonly PlanChange[]
 }
@@ -36,8 +36,8 @@ export interface PendingScope {
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
-  { plans: scope, firstChange = [] }: PendingScope,
-): Promise<Pending> {
+  { scope, firstChange = [] }: ReadOptions,
+): Promise<PendingPublications> {
   const plans = new Map<number, CatalogPlan | null>(firstChange.map(({ planId, before }) => [planId, before]))
   if (rows.length === 0) return { rows, changesById: new Map(), plans, sharing: [], restored: new Set(), revision: 0 }
   const rowIds = rows.map(({ id }) => id)
@@ -69,7 +69,7 @@ export interface Foreseen {
 export interface Forecast {
   /** The forecast of each publication, by its ID. */
   byId: Map<number, Foreseen>
-  /** The plans of `Pending` after the last scheduled publication. */
+  /** The plans of `PendingPublications` after the last scheduled publication. */
   plans: Plans
 }
 
@@ -78,7 +78,7 @@ export interface Forecast {
  * is compared with the catalog before all scheduled ones, as if it were approved now.
  * @param firstChange a change that is published before all pending publications.
  */
-export function foresee(pending: Pending, firstChange: readonly PlanChange[] = []): Forecast {
+export function foresee(pending: PendingPublications, firstChange: readonly PlanChange[] = []): Forecast {
   const plans = new Map(pending.plans)
   const byId = new Map<number, Foreseen>()
   for (const { planId, after } of firstChange) plans.set(planId, after)
@@ -103,7 +103,7 @@ export function foresee(pending: Pending, firstChange: readonly PlanChange[] = [
 
 /** Publishes one publication in memory. @param plans the catalog at that moment. */
 function foreseePublication(
-  { changesById, sharing, restored }: Pending,
+  { changesById, sharing, restored }: PendingPublications,
   { id }: PublicationRow,
   plans: Plans,
 ): Foreseen {

@@ -25,7 +25,7 @@ export async function findPendingDoubts(
   const hasNewClaim = changes.some(({ before, after }) => listNewClaims(before, after).length > 0)
   const planIds = hasNewClaim ? undefined : changes.map(({ planId }) => planId)
   const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
-  const pending = await readPending(db, rows, { plans: 'contested', firstChange: changes })
+  const pending = await readPending(db, rows, { scope: 'contested', firstChange: changes })
   const withoutChange = foresee(pending)
   const withChange = foresee(pending, changes)
   return pending.rows.flatMap((row) => {

@@ -49,7 +49,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
   const changesById = planIds && (await selectChangesOf(store.db, rowIds, planIds))
-  const pending = await readPending(store.db, await listForForecast(store.db, rows), { plans: 'contested' })
+  const pending = await readPending(store.db, await listForForecast(store.db, rows), { scope: 'contested' })
   const forecast = foresee(pending)
   return rows.map((row) => {
     const changes = changesById?.get(row.id) ?? []
@@ -87,7 +87,7 @@ export async function foreseePlans(
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
   // `readPending` reads the plans of `firstChange`. This change keeps the plan as it is.
   const firstChange = plan && [{ planId: plan.id, before: plan, after: plan }]
-  const pending = await readPending(db, due, firstChange ? { plans: 'contested', firstChange } : { plans: 'all' })
+  const pending = await readPending(db, due, firstChange ? { scope: 'contested', firstChange } : { scope: 'all' })
   return foresee(pending).plans
 }
 
@@ -112,7 +112,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   const publications = await listForForecast(db, [row])
   // Other publications may have thousands of plans. A forecast with others reads only contested plans, and lacks the other changes.
   const isAlone = publications.length === 1
-  const pending = await readPending(db, publications, { plans: isAlone ? 'all' : 'contested' })
+  const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'contested' })
   const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
   return {
     row: addMisfit(row, misfit),

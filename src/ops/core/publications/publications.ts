@@ -116,10 +116,10 @@ async function changeStateOnce(
 ): Promise<boolean> {
   const isMade = await makeTrackedChange(
     changes,
-    async () => (await changeState()) || undefined,
+    async () => ((await changeState()) ? true : undefined),
     async () => {
       const row = await selectPublication(db, publicationId)
-      return (row !== undefined && isChanged(row)) || undefined
+      return row !== undefined && isChanged(row) ? true : undefined
     },
   )
   if (isMade) await flagSupersededVersions(db)
@@ -210,7 +210,9 @@ async function approveNow(store: Store, decision: Decision, seenRevision?: numbe
     const wasSeen = seenRevision === undefined || seenRevision === compared.comparedRevision
     if (compared.isMerged && !wasSeen) return 'unseen'
     const approve = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
-    return (await changeStateOnce(store, publicationId, approve, ({ approvedBy }) => approvedBy === actor)) || undefined
+    const isMade = await changeStateOnce(store, publicationId, approve, ({ approvedBy }) => approvedBy === actor)
+    // After undefined, `publishPending` compares the publication again.
+    return isMade ? true : undefined
   })
   if (outcome.kind === 'published') return outcome.result
   if (outcome.kind !== 'conflict') return false
