@@ -179,10 +179,7 @@ function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   return fields.every((field) => request[field] === undefined || request[field] === partner[field])
 }
 
-/**
- * Explains why a partner can't be changed: it has ended, or has too few or too many secrets.
- * @returns the lines of a message; none when the change is possible.
- */
+/** @returns lines that say why a partner can't be changed: it has ended, or has too few or too many secrets. None when it can. */
 function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
   // The oldest secret comes first. The newest secret has no expiry, so with a single secret this is null.

@@ -96,10 +96,7 @@ export async function createPartner(
   return { shortName, country, clientId, clientSecret }
 }
 
-/**
- * Stores the contact of a partner in a table of its own, because the record keeps everything for ever, and a contact must be deletable.
- * @param contact null deletes the contact.
- */
+/** Stores the contact of a partner, or deletes it if it is null. The record never has a contact, because it keeps everything for ever. */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }
@@ -122,24 +119,20 @@ export function findFieldProblems({ name, country, contact = null }: PartnerFiel
 
 /** Parses the arguments of `partner set`, such as `country=UG`. @throws UserError that names each unknown field and each wrong value. */
 export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
-  const values = new Map<string, string>()
+  const fields: PartnerFields = {}
   const problems: string[] = []
   for (const text of assignments) {
     const [, field, value] = /^(name|country|contact)=(.*)$/s.exec(text) ?? []
     if (field === undefined || value === undefined) {
       problems.push(`Write name=…, country=… or contact=…, not ${abbreviate(text)}.`)
-    } else if (values.has(field)) problems.push(`${field}: expected one value; found a second.`)
-    else values.set(field, value)
+    } else if (field in fields) problems.push(`${field}: expected one value; found a second.`)
+    else if (field === 'contact') fields.contact = value === 'null' ? null : value
+    else if (field === 'country') fields.country = toUpperCaseCode(value)
+    else fields.name = value
   }
   throwProblems(problems)
-  const [name, country, contact] = ['name', 'country', 'contact'].map((field) => values.get(field))
-  const parsed: PartnerFields = {
-    ...(name !== undefined && { name }),
-    ...(country !== undefined && { country: toUpperCaseCode(country) }),
-    ...(contact !== undefined && { contact: contact === 'null' ? null : contact }),
-  }
-  throwProblems(findFieldProblems(parsed))
-  return parsed
+  throwProblems(findFieldProblems(fields))
+  return fields
 }
 
 /** @returns a warning when a partner lists no plan, because none is viewable in its country; otherwise undefined. */

@@ -94,8 +94,8 @@ export async function findSecretOwner(
   { partners, secrets, iterations }: Owners,
 ): Promise<Owned | undefined> {
   const hashes = secrets.map(({ hash }) => hash)
-  const matching = await findMatchingHash(clientSecret, hashes, iterations)
-  const match = secrets.find(({ hash }) => hash === matching)
+  const matchingHash = await findMatchingHash(clientSecret, hashes, iterations)
+  const match = secrets.find(({ hash }) => hash === matchingHash)
   const partner = partners.find(({ shortName }) => shortName === match?.shortName)
   if (match === undefined || partner === undefined) return undefined
   const { createdAt, expiresAt } = match

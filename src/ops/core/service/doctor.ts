@@ -155,11 +155,7 @@ async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   return ok('KV answers.')
 }
 
-/**
- * Checks that a key can sign.
- * @param fix the command that makes or deploys a key.
- * @returns a problem; nothing when a key can sign.
- */
+/** @returns a problem when no key can sign yet; otherwise nothing. @param fix the command that makes or deploys a key. */
 function checkSigning(secretNames: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
   const canSign = secretNames.some((name) => Number(parseKeyName(name)) <= nowSeconds)
   return canSign ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]

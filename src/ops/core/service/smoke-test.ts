@@ -47,11 +47,7 @@ const refusals: [name: string, path: string, headers: Record<string, string>, st
   ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
 ]
 
-/**
- * Sends a request, and reports whether the answer is right.
- * @param path a path or a URL.
- * @param verify throws an error that says what is wrong with the answer.
- */
+/** Sends a request to a path or a URL, and reports whether the answer is right: `verify` throws an error if it is wrong. */
 type SmokeCheck = (
   name: string,
   path: string,
@@ -59,10 +55,7 @@ type SmokeCheck = (
   verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
-/**
- * Runs all checks, one after the other.
- * @param report prints a line about a check.
- */
+/** Runs all checks, one after the other. @param report prints a line about a check. */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,

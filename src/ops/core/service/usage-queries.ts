@@ -104,9 +104,10 @@ export const alerts = {
     evaluate: (rows, smokePartner) => {
       const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
-      const partners = rows.filter((row) => !['', smokePartner].includes(String(row['partner']))).length
-      const message = `${recent} ${recent === 1 ? 'request' : 'requests'} in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
-      return partners === 0 ? warning(message) : ok(message)
+      // A request that was refused may have no partner.
+      const customers = rows.filter((row) => !['', smokePartner].includes(String(row['partner'])))
+      const message = `${recent} ${recent === 1 ? 'request' : 'requests'} in ${quietMinutes / 60} hours. Partners with requests in a day: ${customers.length}.`
+      return customers.length === 0 ? warning(message) : ok(message)
     },
   },
   schedule: {
