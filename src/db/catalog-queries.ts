@@ -84,17 +84,20 @@ export interface CatalogSize {
 /** Computes the size that the catalog would have without some plans. */
 export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(planIds))))
+  // The row without a country counts the plans of the whole catalog.
   const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
     with others as materialized (
       select length(cast(document as blob)) + 1 as bytes, viewable_in from (${others}) where document is not null
     )
     select null, count(*), 0 from others
     union all select value, count(*), sum(bytes) from others, json_each(viewable_in) group by value`)
-  // The row without a country counts the plans of the whole catalog.
-  const lists = rows.flatMap(([country, plans, bytes]): [string, ListSize][] =>
-    country === null ? [] : [[country, { plans, bytes }]],
-  )
-  return { plans: rows.find(([country]) => country === null)?.[1] ?? 0, lists: new Map(lists) }
+  let planCount = 0
+  const lists = new Map<string, ListSize>()
+  for (const [country, plans, bytes] of rows) {
+    if (country === null) planCount = plans
+    else lists.set(country, { plans, bytes })
+  }
+  return { plans: planCount, lists }
 }
 
 /**
@@ -194,11 +197,7 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, name: string):
   return rows.map((row) => row.planId)
 }
 
-/**
- * Selects plans, each as its newest version that fulfils `isCandidate`, in ascending order of ID. Leaves out a plan that this version
- * removes.
- * @param isCandidate a condition on `planVersions` and `publications`.
- */
+/** Selects each plan as its newest version that fulfils `isCandidate`, in ascending order of ID, without removed plans. */
 async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): Promise<CatalogPlan[]> {
   const rows = await readAll(
     (lastId: number | undefined, limit) => {

@@ -8,8 +8,7 @@ export type OperatorDatabase = SqliteRemoteDatabase & { reportProgress?: Databas
 
 /**
  * Makes the database of the command line.
- * @param execute runs a statement, which has a `?` for each parameter. Returns the rows, each as an array of its values. With `run`, the
- * rows are ignored.
+ * @param execute runs a statement with a `?` for each parameter. Returns the rows as arrays of values, which `run` ignores.
  */
 export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,

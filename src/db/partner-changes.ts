@@ -7,10 +7,7 @@ import type { OperatorDatabase } from './operator-database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
 import { computeNextNumber } from './record-numbers.ts'
 
-/**
- * Says who makes a change, by which command, and why. After a lost answer, the request is sent again with the same `requestId`, and then
- * inserts no second row.
- */
+/** Says who makes a change, by which command, and why. A request that is sent again has the same `requestId`: it changes nothing. */
 export interface ChangeRequest {
   requestId: string
   actor: string
@@ -171,10 +168,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
   }
 }
 
-/**
- * Writes the partner's next secrets as a JSON array: first the secrets that still work after the change, then the new secret. A CHECK of the
- * table refuses more than two secrets.
- */
+/** Writes a JSON array: the secrets that still work after the change, then the new secret. A CHECK allows two secrets in all. */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0

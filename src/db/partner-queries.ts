@@ -63,10 +63,7 @@ export async function selectPartner(
   return newestRow
 }
 
-/**
- * Selects rows of partners, each a partner after a change.
- * @param atSeconds a Unix second: `secrets` has the secrets of the row that work then. Default: now.
- */
+/** Selects partners after changes. `secrets` has the secrets that work at `atSeconds`, a Unix second. Default: now. */
 function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
   // The HTTP API passes numbers as text. `value ->> …` is no column, so SQLite would not turn the text back into a number.
   const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`

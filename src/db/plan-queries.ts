@@ -13,10 +13,7 @@ export type Version = [planId: number, ...StoredPlan]
 /** Selects the newest revision of the catalog, 0 before the first publication. */
 export const newestRevision = selectNewestNumber(publications.revision)
 
-/**
- * Writes the condition that a version counts for a publication: it belongs to the publication, and both have the same base. A merge leaves
- * versions with another base, which don't count (migrations/*.sql).
- */
+/** Writes the condition that a version counts: it belongs to the publication, and has the same base (migrations/*.sql). */
 export function isCounted(
   version: Record<'publicationId' | 'baseRevision', SQLWrapper>,
   publication: Record<'id' | 'baseRevision', SQLWrapper>,
@@ -52,10 +49,7 @@ export const ownVersion = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/**
- * Selects the row ID of the published version that was the newest at a revision, of the plan of `ownVersion`. Selects null if the plan had
- * no version then.
- */
+/** Selects the row ID of the version that the plan of `ownVersion` had at a revision of the catalog, null if it had none. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}

@@ -79,10 +79,7 @@ export async function publish(
   return row?.[0] ?? undefined
 }
 
-/**
- * Changes a publication if it fulfils a condition.
- * @returns the row with the publication's revision, null unless it is published; undefined when nothing was changed.
- */
+/** Changes a publication if it fulfils a condition. @returns a row with its revision; undefined when nothing was changed. */
 export async function updatePublication(
   db: Database,
   publicationId: number,

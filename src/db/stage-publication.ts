@@ -21,10 +21,7 @@ export interface PlanAfter {
   after: CatalogPlan | null
 }
 
-/**
- * Stages a publication with its plans. If the call is interrupted, `deleteAbandonedPublications` deletes the rows later.
- * @returns the publication's ID.
- */
+/** Stages a publication with its plans. After an interruption, the schedule deletes its rows. @returns the publication's ID. */
 export async function stagePublication(
   db: Database,
   publication: NewPublication,
@@ -40,10 +37,7 @@ export async function stagePublication(
   return row[0]
 }
 
-/**
- * Completes a merge. The merged plans were already written with `mergedRevision` as their base. Writes the other plans of the publication
- * a second time, with that base, too.
- */
+/** Completes a merge: writes the other plans of the publication, which nobody else changed, with the base `mergedRevision`, too. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))

@@ -7,10 +7,7 @@ export async function readGitEmail(): Promise<string | undefined> {
   return (await readGit('config', 'user.email')) || undefined
 }
 
-/**
- * Tells if git finds no changed and no new file: only then is the commit exactly the code that a deploy uploads. Returns false without
- * git.
- */
+/** Tells if git finds no changed and no new file, so that a deploy contains exactly the commit. Returns false without git. */
 export async function isCleanCheckout(): Promise<boolean> {
   return (await readGit('status', '--porcelain')) === ''
 }

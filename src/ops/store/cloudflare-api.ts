@@ -49,8 +49,7 @@ export async function openAccount({ env }: Target) {
 }
 
 /**
- * Queries the data points of an environment. The Worker writes a data point for each request, and the first data point creates the
- * dataset.
+ * Queries the dataset of an environment, in which the Worker writes a data point for each request. Fails before the first data point.
  * @param writeQuery receives the name of the dataset, and returns the query in SQL.
  * @returns the rows of the answer, each an object with a value for each column.
  */
@@ -91,10 +90,10 @@ function openApi(accountUrl: string, token: string) {
       const answer = await retry(() => fetchOnce(`${accountUrl}/workers/subdomain`, { headers }))
       return Date.parse(answer.headers.get('Date') ?? '') + 1000
     },
-    /** @returns the `result` of the answer. */
+    /** Sends a request with a JSON body. @returns the `result` of the answer. */
     call: async (method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> =>
       (await send(method, path, body === undefined ? undefined : JSON.stringify(body)))['result'],
-    /** Reads all pages of a list. @param path has a query. @returns the items of all pages. */
+    /** Reads all pages of a list. @param path ends with a query such as `?prefix=`. @returns the items of all pages. */
     listPages: async (path: string): Promise<unknown[]> => {
       const items: unknown[] = []
       let cursor: unknown = ''
@@ -135,7 +134,7 @@ async function fetchJson(url: string, request: RequestInit): Promise<Record<stri
   const answer = isJsonObject(json) ? json : {}
   // Answers of Analytics Engine have `data` and no `success`.
   if (response.ok && (answer['success'] === true || Array.isArray(answer['data']))) return answer
-  throw explainFailure(response, answer, text)
+  throw makeAnswerError(response, answer, text)
 }
 
 /**
@@ -143,7 +142,7 @@ async function fetchJson(url: string, request: RequestInit): Promise<Record<stri
  * @param answer the body as JSON; empty when the body is not a JSON object.
  * @param text the body.
  */
-function explainFailure(response: Response, answer: Record<string, unknown>, text: string): CloudflareError {
+function makeAnswerError(response: Response, answer: Record<string, unknown>, text: string): CloudflareError {
   const { status, ok, headers } = response
   const list: unknown = answer['errors']
   const errors = [...(Array.isArray(list) ? (list as unknown[]) : []), readPath(list, 0, 'error_chain', 0)].filter(

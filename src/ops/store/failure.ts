@@ -51,8 +51,8 @@ export function classifyAnswer(status: number, codes: readonly unknown[], reason
 }
 
 /**
- * Matches the errors of local calls while another program writes: SQLite refuses a second writer at once. The local runtime replaces most messages of SQLite by "internal error" or "failed: 500". It runs each call in one transaction, so a call with such
- * an error had no effect.
+ * Matches the errors of local calls while another program writes: SQLite refuses a second writer at once. The local runtime replaces most
+ * messages of SQLite by "internal error" or "failed: 500". Each call is one transaction, so a call with such an error had no effect.
  */
 export const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
 

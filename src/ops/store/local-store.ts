@@ -13,10 +13,7 @@ import { describeSystemError } from './system-error.ts'
 import { findStoreIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 import { listMigrationFiles } from './wrangler.ts'
 
-/**
- * Opens the local store, calls `work` with the store, and closes it.
- * @throws UserError when the database is missing, is not migrated, or can't be used.
- */
+/** Calls `work` with the local store. @throws UserError when the database is missing, is not migrated, or can't be used. */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locate(target)
   if (!existsSync(resolve(state, 'v3/d1'))) {
@@ -29,7 +26,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
 }
 
 /**
- * Opens the local store, creates its database or applies the migrations that it lacks, calls `work` with the store, and closes it.
+ * Calls `work` with the local store, after creating its database or applying the migrations that it lacks.
  * @param work also receives the file names of the migrations that were applied now.
  * @throws UserError when the database can't be used, or a migration can't be applied.
  */

@@ -30,11 +30,7 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
   return new Uint8Array(await new Blob(pieces).arrayBuffer())
 }
 
-/**
- * Reads a file in pieces: texts with an `encoding`, bytes without.
- * @param file a path as for `resolveFile`.
- * @throws UserError when the file can't be read.
- */
+/** Reads a file in pieces: texts with an `encoding`, bytes without. @throws UserError when the file can't be read. */
 export async function* readPieces(file: string, encoding?: 'utf8'): AsyncGenerator<string | Uint8Array> {
   try {
     yield* createReadStream(resolveFile(file), encoding)

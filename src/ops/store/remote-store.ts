@@ -70,10 +70,7 @@ function openNamespace(call: CloudflareCall, listPages: ListPages, path: string)
   }
 }
 
-/**
- * Formats a parameter for the HTTP API, which takes only strings. SQLite turns a string back into a number where it is stored in a column
- * of numbers, or compared with the column.
- */
+/** Formats a parameter for the API, which takes only strings. SQLite turns them back into numbers for a column of numbers. */
 function formatParameter(param: unknown): string {
   if (typeof param === 'string' || typeof param === 'number') return String(param)
   throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)

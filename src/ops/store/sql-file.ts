@@ -5,11 +5,7 @@ import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readPieces } from './read-input.ts'
 
-/**
- * Reads a file of SQL in pieces of one or more whole statements. The file must have a line end after each statement, as database copies
- * do.
- * @throws UserError when the file can't be read.
- */
+/** Reads a file of SQL in pieces of whole statements. Each statement must end a line. @throws UserError when it can't be read. */
 export async function* readStatements(file: string): AsyncGenerator<string> {
   let unfinished = ''
   for await (const piece of readPieces(file, 'utf8')) {
@@ -68,11 +64,9 @@ export async function openTemporaryDatabase(
   return database
 }
 
-/**
- * Throws a UserError that begins with `complaint` for an error of SQLite, such as for a number that JavaScript can't hold. Throws any
- * other error unchanged.
- */
+/** Throws an error of SQLite as a UserError that begins with `complaint`. Throws any other error unchanged. */
 export function throwAsSqlDefect(complaint: string, error: unknown): never {
+  // ERR_OUT_OF_RANGE: a number in the database is too large for JavaScript.
   const isOfSqlite = ['ERR_SQLITE_ERROR', 'ERR_OUT_OF_RANGE'].includes(String(readPath(error, 'code')))
   throw isOfSqlite ? new UserError(`${complaint}: ${String(error)}.`) : error
 }

@@ -9,8 +9,8 @@ export function describeSystemError(error: unknown): string | undefined {
 }
 
 /**
- * Finds out if a request failed because Node lacks an environment variable for a proxy or a private certificate authority.
- * @returns a sentence that names the variable, with a space before it; an empty text if Node lacks none.
+ * Suggests the environment variable that Node may lack when a request failed: for a proxy, or for a private certificate authority.
+ * @returns a sentence with a space before it; an empty text if Node lacks no variable.
  */
 export function findNetworkHint(error: unknown): string {
   if (/CERT|LEAF_SIGNATURE/.test(String(readPath(error, 'cause', 'code')))) {

@@ -13,10 +13,7 @@ const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'fa
 /** Makes Node keep the compiled code of wrangler in this folder, so that the next start of wrangler is quicker. */
 const compileCache = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../../node_modules/.cache/compiled') }
 
-/**
- * Finds out if wrangler can write its logs and preferences into the home folder.
- * @returns if it can't, the variable that makes wrangler write into a folder of the project.
- */
+/** @returns if the home folder can't be written, a variable that makes wrangler write its logs and preferences into the project. */
 function findConfigHome(): { XDG_CONFIG_HOME?: string } {
   try {
     accessSync(homedir(), constants.W_OK)
