@@ -50,13 +50,14 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
     const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
+  const missingNames = new Set<string | undefined>(missing.flatMap(({ name, field }) => [name, field]))
   const validPlans = new Map<CatalogPlan, Place>()
   for (const row of rows) {
     const fields = readPlanRow(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
     if (data) validPlans.set(data, row.place)
     // Reports a missing column once, above, and not for each row.
-    else defects.push(...listDefects(error, fields, row.place).filter(({ place }) => present.has(place.field ?? '')))
+    else defects.push(...listDefects(error, fields, row.place).filter(({ place }) => !missingNames.has(place.field)))
   }
   defects.push(...findContradictions(validPlans))
   if (defects.length > 0) throw makeDefectError(defects)
