@@ -17,7 +17,7 @@ export function describePlace({ env = 'local' }: Target): string {
 /** The commands that are scripts of package.json, such as `npm run dev`. */
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 
-/** @param words such as `partner list`. @returns such as `npm run -s ops -- partner list`, or for a script `npm run deploy -- --env staging`. */
+/** @returns such as `npm run -s ops -- partner list` for `partner list`, or `npm run deploy -- --env staging` for a script. */
 export function prefixWithNpm(words: string): string {
   const [command = '', ...others] = words.split(' ')
   return scripts.has(command) ? ['npm run', command, '--', ...others].join(' ') : `npm run -s ops -- ${words}`

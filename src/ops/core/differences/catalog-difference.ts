@@ -20,9 +20,10 @@ export function compareChange({ before, after }: Omit<PlanChange, 'planId'>): Pl
   const countriesBefore = before?.viewableIn ?? []
   const countriesAfter = after?.viewableIn ?? []
   const fields = [...comparePlans(before, after)].filter(([path]) => !path.startsWith('viewableIn.'))
+  const kindUnlessAdded = after === null ? 'removed' : 'changed'
   return {
     identifier: (after ?? before)?.identifier ?? '',
-    kind: before === null ? 'added' : after === null ? 'removed' : 'changed',
+    kind: before === null ? 'added' : kindUnlessAdded,
     appears: countriesAfter.filter((country) => !countriesBefore.includes(country)),
     disappears: countriesBefore.filter((country) => !countriesAfter.includes(country)),
     stays: fields.length === 0 ? [] : countriesAfter.filter((country) => countriesBefore.includes(country)),

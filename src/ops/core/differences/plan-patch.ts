@@ -139,8 +139,8 @@ function readObject(value: unknown): Record<string, unknown> {
 }
 
 /**
- * Returns an object such as a category after a patch. If the patch gives the ID of another shared object, returns that object, with the
- * members that the patch changes. If no plan has an object with that ID, returns `given` itself. If the patch removes the object, returns null.
+ * Returns an object such as a category after a patch; null if the patch removes the object. If the patch gives the ID of another shared
+ * object, returns that object, with the members that the patch changes. If no plan has an object with that ID, returns `given` itself.
  * @param given the members in the patch.
  */
 function patchObject(

@@ -1,4 +1,4 @@
-// Finds recent changes that the import of an old file takes back. Only for files without a revision: those can't be merged with later changes.
+// Finds recent changes that the import of an old file takes back. Files with a revision are merged with later changes instead.
 import { nameSome } from '../../../abbreviate.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { comparePlans } from './plan-paths.ts'

@@ -15,7 +15,7 @@ export interface PendingPublications {
   rows: readonly PublicationRow[]
   /** The changes of each publication, by its ID. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
-  /** The plans of the publications that are in the scope of `ReadOptions`, and those of its `firstChange`, as they are in the catalog now. */
+  /** The plans that `ReadOptions` selects, as they are in the catalog now. */
   plans: Plans
   /** Other plans of the catalog with an identifier or an object's ID that a publication gives to a plan: both plans must agree about it. */
   sharing: readonly CatalogPlan[]

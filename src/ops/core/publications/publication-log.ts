@@ -57,7 +57,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   })
 }
 
-/** Lists the pending ones of `rows`. If one of them is scheduled, also lists all other scheduled publications, which may conflict with it. */
+/** Lists the pending ones of `rows`, and if one is scheduled, all other scheduled publications, which may conflict with that one. */
 async function listForForecast(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
   if (pending.every(({ state }) => state !== 'scheduled')) return pending
@@ -122,7 +122,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   }
 }
 
-/** Lists each field that publications changed, as rows of a table, in the order of `rows`. Leaves out publications that are not published. */
+/** Lists each field that publications changed, for a table, in the order of `rows`. Leaves out publications that are not published. */
 export async function listLoggedChanges({ db }: Store, rows: readonly PublicationRow[]) {
   const published = rows.filter(({ revision }) => revision !== null)
   const rowIds = published.map(({ id }) => id)
