@@ -7,7 +7,7 @@ import {
   findTokenOwner,
   readOwners,
   type Leak,
-  type Owned,
+  type OwnedLeak,
   type Owners,
   type TokenClaims,
 } from '../../core/partners/secret-owner.ts'
@@ -122,7 +122,7 @@ async function describeLeak(leak: Leak, known: Known): Promise<object> {
 /** @returns the times of a secret or a token, and if its partner is known, the partner and the command that ends the leak. */
 function describeOwner(
   kind: Leak['kind'],
-  { createdAt, expiresAt }: Pick<Owned, 'createdAt' | 'expiresAt'>,
+  { createdAt, expiresAt }: Pick<OwnedLeak, 'createdAt' | 'expiresAt'>,
   { shortName, clientId }: Pick<TokenClaims, 'shortName' | 'clientId'>,
   target: Target,
 ): object {

@@ -43,13 +43,13 @@ export function listKeys(secretNames: readonly string[], nowSeconds: number): Ke
   })
 }
 
-/** @returns the KID of a new key that signs from the Unix second `fromSeconds`, or from a later second if other keys have that KID. */
+/** @returns a KID for a new key: the Unix second `fromSeconds`, or the first later second that is not the KID of another key. */
 export function findFreeKid(secretNames: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
   return secretNames.includes(formatKeyName(kid)) ? findFreeKid(secretNames, fromSeconds + 1) : kid
 }
 
-/** Adds a key, and records this. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. */
+/** Records and adds a key. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
@@ -63,7 +63,7 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
 /**
  * Checks that a key that did not leak may be dropped now.
  * @throws UserError when no key in use has this KID, when the key is the newest, when the next newer key has signed for less than
- * `staleIfErrorHours`, or when Cloudflare would refuse to change the secrets.
+ * `staleIfErrorHours` hours, or when Cloudflare would refuse to change the secrets.
  */
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])

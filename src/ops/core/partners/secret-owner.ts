@@ -23,7 +23,7 @@ export type Leak = Omit<FoundSecret, 'kind'> &
   ({ kind: 'token'; claims: TokenClaims } | { kind: 'signing-key' | 'secret' | 'key-name' })
 
 /** The times of a secret or a token, with its owner. */
-export interface Owned extends LiveSecret {
+export interface OwnedLeak extends LiveSecret {
   partner: Partner
   /** `accepted`, or why the service refuses the secret or the token. */
   state: string
@@ -38,7 +38,7 @@ export interface Leaks {
   lines: Record<'cut-secret' | 'possible-key', number[]>
 }
 
-/** Finds secrets, tokens and keys in a text that may belong to this service. Of the tokens of one client, finds only the newest. */
+/** Finds the secrets, tokens and keys in a text. Leaves out tokens of other services, and all tokens of a client but the newest. */
 export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
   const lines: Leaks['lines'] = { 'cut-secret': [], 'possible-key': [] }
@@ -55,7 +55,8 @@ export function findLeaks(text: string): Leaks {
     }
   }
   leaks.push(...newestTokens.values())
-  return { leaks: leaks.toSorted((a, b) => worstFirst.indexOf(a.kind) - worstFirst.indexOf(b.kind)), lines }
+  const rank = ({ kind }: Leak) => worstFirst.indexOf(kind)
+  return { leaks: leaks.toSorted((a, b) => rank(a) - rank(b)), lines }
 }
 
 /** Reads the claims of a token. @param payload the second part of the token. @returns undefined for a token of another service. */
@@ -92,7 +93,7 @@ export async function readOwners({ db, config }: Store): Promise<Owners> {
 export async function findSecretOwner(
   clientSecret: string,
   { partners, secrets, iterations }: Owners,
-): Promise<Owned | undefined> {
+): Promise<OwnedLeak | undefined> {
   const hashes = secrets.map(({ hash }) => hash)
   const matchingHash = await findMatchingHash(clientSecret, hashes, iterations)
   const match = secrets.find(({ hash }) => hash === matchingHash)
@@ -107,7 +108,7 @@ export function findTokenOwner(
   claims: TokenClaims,
   { partners }: Pick<Owners, 'partners'>,
   nowSeconds: number,
-): Owned | undefined {
+): OwnedLeak | undefined {
   const { clientId, createdAt, expiresAt } = claims
   const partner = partners.find((candidate) => candidate.clientId === clientId)
   return partner && { partner, createdAt, expiresAt, state: describeTokenState(claims, partner, nowSeconds) }
