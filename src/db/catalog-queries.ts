@@ -44,13 +44,10 @@ export async function readAtOneRevision(
   throw new StorageError('The catalog changes again and again while it is read. Try again.')
 }
 
-/**
- * @param name the plan's identifier or ID.
- * @returns the plan, and the revision of the catalog at that moment; undefined when the catalog has no such plan.
- */
+/** @returns a plan, and the revision of the catalog at that moment; undefined when the catalog has no such plan. */
 export async function selectCatalogPlan(
   db: OperatorDatabase,
-  name: string,
+  identifierOrId: string,
 ): Promise<{ plan: CatalogPlan; revision: number } | undefined> {
   const newest = listNewestVersions(db, isNotSuperseded)
   const { document, viewableIn } = newest
@@ -58,7 +55,7 @@ export async function selectCatalogPlan(
     .with(newest)
     .select({ document, viewableIn, revision: sql<number>`${newestRevision}` })
     .from(newest)
-    .where(and(isNotNull(document), isNamed(newest, name)))
+    .where(and(isNotNull(document), hasIdentifierOrId(newest, identifierOrId)))
   const plan = row && readPlan(row.document, row.viewableIn)
   return plan ? { plan, revision: row.revision } : undefined
 }
@@ -187,13 +184,11 @@ export async function selectRevisionUpTo(db: OperatorDatabase, maxRevision: numb
   return newest?.revision ?? 0
 }
 
-/**
- * Selects the IDs of the plans that have or once had a name: also of removed plans, and of plans that were only proposed.
- * @param name an identifier or an ID.
- */
-export async function selectRecordedPlanIds(db: OperatorDatabase, name: string): Promise<number[]> {
+/** Selects the IDs of plans that have or once had an identifier or ID: also of removed plans, and of plans that were only proposed. */
+export async function selectRecordedPlanIds(db: OperatorDatabase, identifierOrId: string): Promise<number[]> {
   const { planId } = planVersions
-  const rows = await db.selectDistinct({ planId }).from(planVersions).where(isNamed(planVersions, name))
+  const isWanted = hasIdentifierOrId(planVersions, identifierOrId)
+  const rows = await db.selectDistinct({ planId }).from(planVersions).where(isWanted)
   return rows.map((row) => row.planId)
 }
 
@@ -223,7 +218,12 @@ export function listNewestVersions(db: OperatorDatabase, isCandidate: SQL | unde
 }
 
 /** Writes the condition that a version belongs to the plan with this identifier or ID. */
-function isNamed({ planId, document }: Record<'planId' | 'document', SQLWrapper>, name: string): SQL {
+function hasIdentifierOrId(
+  { planId, document }: Record<'planId' | 'document', SQLWrapper>,
+  identifierOrId: string,
+): SQL {
   // No identifier is a number.
-  return /^[0-9]{1,16}$/.test(name) ? sql`${planId} = ${Number(name)}` : sql`${document} ->> '$.identifier' = ${name}`
+  return /^[0-9]{1,16}$/.test(identifierOrId)
+    ? sql`${planId} = ${Number(identifierOrId)}`
+    : sql`${document} ->> '$.identifier' = ${identifierOrId}`
 }

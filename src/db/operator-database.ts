@@ -6,10 +6,7 @@ import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 /** Drizzle's query builder, which is also a `Database`. Pass no null and no boolean as a parameter: Cloudflare's HTTP API refuses them. */
 export type OperatorDatabase = SqliteRemoteDatabase & { reportProgress?: Database['reportProgress'] }
 
-/**
- * Makes the database of the command line.
- * @param execute runs a statement with a `?` for each parameter. Returns the rows as arrays of values, which `run` ignores.
- */
+/** Makes the command line's database. @param execute runs a statement with a `?` for each parameter. Returns rows as arrays. */
 export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
 ): OperatorDatabase {

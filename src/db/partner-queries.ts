@@ -45,19 +45,22 @@ export function selectPartners(db: OperatorDatabase) {
 }
 
 /**
- * @param name the short name or the client ID.
- * @param atSeconds selects the partner at the end of that Unix second, which may also be in the future. The contact is always the current
- * contact. If a later change has deleted the secrets of that time, `hasSecretState` is false. Default: now.
+ * @param atSeconds selects the partner at the end of that Unix second, past or future. The contact is always the current contact. If the
+ * secrets of that time are deleted, `hasSecretState` is false. Default: now.
  * @returns undefined if there is no such partner, or there was none at that time.
  */
 export async function selectPartner(
   db: OperatorDatabase,
-  name: string,
+  shortNameOrClientId: string,
   atSeconds?: number,
 ): Promise<Partner | undefined> {
   const { id, shortName, clientId } = changeRecord
-  const shortNameOfClient = db.select({ shortName }).from(changeRecord).where(eq(clientId, name)).limit(1)
-  const isOfPartner = eq(shortName, sql`coalesce(${shortNameOfClient}, ${name})`)
+  const shortNameOfClient = db
+    .select({ shortName })
+    .from(changeRecord)
+    .where(eq(clientId, shortNameOrClientId))
+    .limit(1)
+  const isOfPartner = eq(shortName, sql`coalesce(${shortNameOfClient}, ${shortNameOrClientId})`)
   const wasMade = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
   const [newestRow] = await selectPartnerRows(db, and(isOfPartner, wasMade), atSeconds).orderBy(desc(id)).limit(1)
   return newestRow

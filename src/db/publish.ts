@@ -57,7 +57,6 @@ export function makeDecisionValues({ actor, note }: Decision): Assignments<typeo
 /**
  * Publishes a publication with all its plans. Publishes nothing if others published since the comparison, if a plan is missing in the
  * database, or if the state of the publication doesn't allow it.
- * @param compared the result of the comparison.
  * @returns the new revision of the catalog; undefined when nothing was published.
  */
 export async function publish(
@@ -92,7 +91,7 @@ export async function updatePublication(
   return row
 }
 
-/** How many times a publication is compared with the catalog, because others published during the comparison. */
+/** The number of attempts to publish, because others may publish during each attempt. */
 export const maxAttempts = 10
 
 /** The reason why a publication was not published. `overtaken`: others published during each comparison. */

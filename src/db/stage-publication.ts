@@ -90,7 +90,7 @@ function insertVersions(
     on conflict do nothing`
 }
 
-/** The length of a parameter. D1 allows 2,000,000 bytes, and a character of JavaScript is at most 3 bytes of UTF-8. */
+/** The length of the longest parameter. D1 allows 2,000,000 bytes, and a character of JavaScript has at most 3 bytes in UTF-8. */
 const maxCharactersPerParameter = 600_000
 
 /** Joins JSON texts into JSON arrays. Begins a new array after about `maxCharactersPerParameter` characters. */

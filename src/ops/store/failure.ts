@@ -78,10 +78,7 @@ export function throwAsUserError(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
 }
 
-/**
- * Tells if the message of the innermost cause contains `text`. Ignores the messages of the errors around the cause: they quote parameters,
- * such as a note, which may contain `text` by chance.
- */
+/** Tells if the message of the innermost cause contains `text`. The errors around the cause may quote parameters with any text. */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
   return findCauseMessage(error).search(text) !== -1
 }

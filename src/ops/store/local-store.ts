@@ -15,7 +15,7 @@ import { listMigrationFiles } from './wrangler.ts'
 
 /** Calls `work` with the local store. @throws UserError when the database is missing, is not migrated, or can't be used. */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { state, migration } = locate(target)
+  const { state, migration } = locateState(target)
   if (!existsSync(resolve(state, 'v3/d1'))) {
     throw new UserError([
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder.`,
@@ -38,14 +38,14 @@ export function withMigratedStore<T>(
 }
 
 /** @returns the path of the state folder, and the command that migrates its database. */
-function locate({ persistTo, ...target }: Target): { state: string; migration: string } {
+function locateState({ persistTo, ...target }: Target): { state: string; migration: string } {
   const state = resolve(persistTo ?? '.wrangler/state')
   return { state, migration: describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
 }
 
 /** Calls `work` with the local D1 and the store. @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
-  const { state, migration } = locate(target)
+  const { state, migration } = locateState(target)
   const config = await readWranglerConfig(undefined)
   try {
     // A retry helps when two programs start at the same time: both create the same files, and one of them fails.

@@ -2,7 +2,7 @@
 import { describeCommand, type Target } from '../shared/target.ts'
 import { isUncertain } from './failure.ts'
 
-/** `unknown`: the command has sent a change, and has no answer so far. */
+/** `unknown`: the command has sent a change, and no answer says so far whether the change was made. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
 /** Says whether a command has changed something so far. Each store has one tracker. */

@@ -3,11 +3,12 @@ import { CloudflareError, findFailure } from './failure.ts'
 
 /** The number of failures of kind `unknown` after which a call is not repeated. */
 const maxUnknownFailures = 4
-/** The sum of the delays that `retry` chooses itself. */
-const maxBackoffSumMs = 8000
-/** The sum of the delays that the store asks for. It exceeds the five minutes in which Cloudflare's API counts calls. */
-const maxRequestedSumMs = 330_000
+/** The longest delay before an attempt, if the store names no time to wait. */
 const maxBackoffMs = 1000
+/** The longest wait in all, if the store names no time to wait. */
+const maxBackoffSumMs = 8000
+/** The longest wait in all, if the store names times to wait. It exceeds the five minutes in which Cloudflare's API counts calls. */
+const maxRequestedSumMs = 330_000
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -32,7 +32,7 @@ interface Namespace {
   list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
 }
 
-/** Lists the keys of a KV namespace that start with `prefix`. @param cursor the cursor of the page to begin with. Default: the first page. */
+/** Lists the keys of a KV namespace that start with `prefix`. @param cursor where the list goes on. Default: at its start. */
 export async function listBindingKeys(kv: Namespace, prefix: string, cursor?: string): Promise<CachedKey[]> {
   const page = await kv.list({ prefix, ...(cursor !== undefined && { cursor }) })
   return page.cursor ? [...page.keys, ...(await listBindingKeys(kv, prefix, page.cursor))] : page.keys

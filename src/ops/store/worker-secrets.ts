@@ -45,7 +45,6 @@ async function listSecrets(target: Target): Promise<SecretNames> {
   return { live: [...new Set(liveNames)], latest }
 }
 
-/** @throws UserError when a version that answers requests is not the latest version. */
 async function checkEditable(target: Target): Promise<void> {
   const { wrangler, call } = await openAccount(target)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const

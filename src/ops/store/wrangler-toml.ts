@@ -34,12 +34,12 @@ export async function readWranglerConfig(env: string | undefined): Promise<Wrang
       .looseObject({ name: z.string(), env: z.record(z.string(), z.looseObject({})).default({}) })
       .parse(parse(await readFile('wrangler.toml', 'utf8')))
     if (env === undefined) return settings.parse(topLevel)
-    const own = environments[env]
-    if (own === undefined) {
+    const ownSettings = environments[env]
+    if (ownSettings === undefined) {
       const names = Object.keys(environments).join(', ')
       throw new UserError(`wrangler.toml has no environment ${abbreviate(env)}. It has: ${names}.`)
     }
-    return settings.parse({ ...inherited.parse(topLevel), name: `${topLevel.name}-${env}`, ...own })
+    return settings.parse({ ...inherited.parse(topLevel), name: `${topLevel.name}-${env}`, ...ownSettings })
   } catch (error) {
     if (error instanceof UserError || !(error instanceof Error)) throw error
     const problem = error instanceof z.ZodError ? z.prettifyError(error) : error.message
