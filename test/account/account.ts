@@ -90,7 +90,6 @@ export async function startAccount(stores: Stores): Promise<Account> {
     failure: undefined,
     forbidden: undefined,
     outage: undefined,
-    isTransactional: true,
     statements: 0,
     analytics,
     questions: [],

@@ -35,8 +35,6 @@ export interface D1Account {
   databases: Map<string, Database>
   /** Set it before a command, and to undefined to end it. */
   outage: Outage | undefined
-  /** Whether the statements of one body are one transaction. The API doesn't document it. */
-  isTransactional: boolean
   /** The statements of SQL so far. */
   statements: number
 }
@@ -63,7 +61,7 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
     return describe(database)
   }
 
-  /** Runs a batch, or the statements of one text. */
+  /** Runs a batch, or the statements of one text, each alone: the API doesn't document a transaction. */
   const query = async (call: Call, id: string): Promise<object[]> => {
     const body = readJson(call)
     const queries = Array.isArray(body['batch']) ? (body['batch'] as Query[]) : [body as unknown as Query]
@@ -73,7 +71,6 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
     )
     const split = parts.flat()
     const db = await open(id)
-    if (d1.isTransactional) return runStatement(() => db.batch(split.map((one) => prepare(db, one))))
     const results = []
     for (const one of split) results.push(await runStatement(() => prepare(db, one).all()))
     return results
@@ -90,7 +87,6 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
 
   const open = (id: string) => stores.openDatabase(find(id).uuid)
 
-  /** Runs a statement, or a transaction, which counts as one. */
   const runStatement = async <T>(run: () => Promise<T>): Promise<T> => {
     const { outage } = d1
     const number = d1.statements++

@@ -5,7 +5,6 @@ import { stripVTControlCharacters } from 'node:util'
 
 export interface Section {
   title: string
-  text: string
   commands: string[]
 }
 
@@ -13,7 +12,6 @@ export interface Section {
 export function readSections(page: string): Section[] {
   return page.split(/^## /m).map((part) => ({
     title: part.split('\n')[0] ?? '',
-    text: part,
     commands: readCommands(part),
   }))
 }

@@ -9,11 +9,6 @@ export function formatRatios(rows: readonly RatioRow[]): string {
   return formatTable(
     rows.map((row) => ({
       WHAT: row.name,
-      'REQUESTS/S': String(Math.round(row.app.requestsPerSecond)),
-      P50: `${row.app.p50Ms} ms`,
-      P99: `${row.app.p99Ms} ms`,
-      BARE: String(Math.round(row.bare.requestsPerSecond)),
-      'BARE P99': `${row.bare.p99Ms} ms`,
       RATIO: `${row.ratio.median.toFixed(2)} (${row.ratio.low.toFixed(2)}-${row.ratio.high.toFixed(2)})`,
       GOAL: `${row.goal.toFixed(2)}${isMissed(row) ? ' missed' : ''}`,
     })),

@@ -9,8 +9,8 @@ export interface Target {
   headers?: Record<string, string>
   /** Sends these in turn instead of the same request. Each connection starts at a different one. */
   requests?: { path?: string; headers?: Record<string, string> }[]
-  /** The only status allowed. Without it, any is. */
-  status?: number
+  /** The only status allowed. */
+  status: number
   connections?: number
   /** Ends the run after this many requests instead of after its time. */
   amount?: number
@@ -43,8 +43,7 @@ export async function runLoad(target: Target, seconds: number): Promise<Sample> 
       },
     }),
   })
-  const answers = status === undefined ? result.requests.total : (result.statusCodeStats?.[`${status}`]?.count ?? 0)
-  const others = result.requests.total - answers
+  const others = result.requests.total - (result.statusCodeStats?.[`${status}`]?.count ?? 0)
   if (others > 0 || result.errors > 0 || result.timeouts > 0) {
     throw new Error(`${url.pathname}: ${others} answers other than ${status}, ${result.errors} errors`)
   }

@@ -1,6 +1,6 @@
 // Measures the ratio of each comparison in some rounds.
 import type { Comparison } from './comparisons.ts'
-import { runLoad, type Sample } from './load.ts'
+import { runLoad } from './load.ts'
 
 /** A median and the interval that contains it with 95 % confidence. */
 interface Estimate {
@@ -14,18 +14,11 @@ export interface RatioRow {
   goal: number
   /** Requests per second of the Worker, as a share of those of the bare Worker. */
   ratio: Estimate
-  app: Sample
-  bare: Sample
 }
 
 /** Whether the whole interval is below the goal. */
 export function isMissed({ ratio, goal }: RatioRow): boolean {
   return ratio.high < goal
-}
-
-interface Round {
-  app: Sample
-  bare: Sample
 }
 
 /**
@@ -38,35 +31,18 @@ export async function measureRatios(
   seconds: number,
   note: (text: string) => void,
 ): Promise<RatioRow[]> {
-  const measured = comparisons.map((comparison) => ({ comparison, samples: [] as Round[] }))
+  const measured = comparisons.map((comparison) => ({ comparison, ratios: [] as number[] }))
   for (let round = 0; round < rounds; round++) {
     note(`Round ${round + 1} of ${rounds} …`)
-    for (const { comparison, samples } of measured) {
-      const runApp = async () => runLoad(await comparison.app(), seconds)
-      const runBare = async () => runLoad(await comparison.bare(), seconds)
-      if (round % 2 === 0) {
-        samples.push({ app: await runApp(), bare: await runBare() })
-      } else {
-        const bare = await runBare()
-        samples.push({ app: await runApp(), bare })
+    for (const { comparison, ratios } of measured) {
+      const rates = { app: 0, bare: 0 }
+      for (const kind of round % 2 === 0 ? (['app', 'bare'] as const) : (['bare', 'app'] as const)) {
+        rates[kind] = (await runLoad(await comparison[kind](), seconds)).requestsPerSecond
       }
+      ratios.push(rates.app / rates.bare)
     }
   }
-  return measured.map(({ comparison: { name, goal }, samples }) => ({
-    name,
-    goal,
-    ratio: estimateMedian(samples.map(({ app, bare }) => app.requestsPerSecond / bare.requestsPerSecond)),
-    app: getMedians(samples.map(({ app }) => app)),
-    bare: getMedians(samples.map(({ bare }) => bare)),
-  }))
-}
-
-function getMedians(samples: readonly Sample[]): Sample {
-  return {
-    requestsPerSecond: estimateMedian(samples.map(({ requestsPerSecond }) => requestsPerSecond)).median,
-    p50Ms: estimateMedian(samples.map(({ p50Ms }) => p50Ms)).median,
-    p99Ms: estimateMedian(samples.map(({ p99Ms }) => p99Ms)).median,
-  }
+  return measured.map(({ comparison: { name, goal }, ratios }) => ({ name, goal, ratio: estimateMedian(ratios) }))
 }
 
 /**

@@ -15,7 +15,6 @@ export interface Program {
 
 interface Settings {
   env?: Record<string, string>
-  folder?: string
   deadlineMs?: number
 }
 
@@ -30,15 +29,11 @@ const graceMs = 5_000
 
 /** @param stop ends all programs, and prevents new ones. The settings of one program add to `defaults`. */
 export function createPrograms(defaults: { env: NodeJS.ProcessEnv; folder: string }, stop: AbortSignal): Programs {
-  const start: Programs['start'] = (
-    command,
-    args,
-    { env, folder = defaults.folder, deadlineMs = defaultDeadlineMs } = {},
-  ) => {
+  const start: Programs['start'] = (command, args, { env, deadlineMs = defaultDeadlineMs } = {}) => {
     stop.throwIfAborted()
     const child = spawn(command, args, {
       env: { ...defaults.env, ...env },
-      cwd: folder,
+      cwd: defaults.folder,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -1,6 +1,6 @@
 // Commands that change the catalog, cut off at every single statement. The stand-in for Cloudflare runs each statement
 // alone, so nothing here depends on a transaction of the transport.
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../src/ops/core/file-formats/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
@@ -47,10 +47,6 @@ const commands: TestCommand[] = [
   { words: 'plan close plan-1 --yes --public-note Sold', catalog: small },
   { words: 'plan close plan-1 --yes --public-note Sold --at 2035-01-01T00:00Z', catalog: small },
 ]
-
-beforeAll(() => {
-  cloudflare().isTransactional = false
-})
 
 /** Without warnings and notes: the commands remove plans on purpose. */
 async function run(words: string, stdin = '') {

@@ -89,12 +89,10 @@ async function readSite(origin: string): Promise<Record<string, string>> {
   return Object.fromEntries(names.toSorted().map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
 }
 
-const allowed = ['', 'https://api.real.test', 'https://api.real.test:8443']
-const loopback = ['http://localhost:8787', 'http://127.0.0.1', 'http://[::1]:1']
-test.each([...allowed, ...loopback])('SITE_ORIGIN can be %s', (origin) => expect(readSiteOrigin(origin)).toBe(origin))
-
-const insecure = ['http://api.real.test', 'http://localhost.real.test', 'http://localhost:1@real.test']
-const unreadable = ['https://api.real.test/', 'https://id@api.real.test', 'ftp://api.real.test', 'api.real.test']
-test.each([...insecure, ...unreadable])('SITE_ORIGIN cannot be %s', (value) =>
-  expect(() => readSiteOrigin(value)).toThrow(`not ${value};`),
-)
+// deploy.mocks.test.ts has the rules of an origin.
+test('SITE_ORIGIN is exactly an origin, or empty', () => {
+  for (const value of ['', 'https://api.real.test:8443']) expect(readSiteOrigin(value)).toBe(value)
+  for (const value of ['https://api.real.test/', 'http://api.real.test']) {
+    expect(() => readSiteOrigin(value)).toThrow(`not ${value};`)
+  }
+})

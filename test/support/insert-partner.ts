@@ -15,8 +15,8 @@ export interface PartnerRow {
   secretHash: string
 }
 
-export function makeRequest(overrides: Partial<ChangeRequest> = {}): ChangeRequest {
-  return { requestId: crypto.randomUUID(), actor: 'test', command: 'test', note: null, ...overrides }
+export function makeRequest(): ChangeRequest {
+  return { requestId: crypto.randomUUID(), actor: 'test', command: 'test', note: null }
 }
 
 /** Inserts a partner with one secret, by the hash of the secret. */

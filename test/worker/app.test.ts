@@ -88,32 +88,30 @@ describe('over plain HTTP', () => {
   })
 })
 
-describe('a broken configuration returns a fixed 500 and logs the fix', () => {
-  test.each([
-    ['a short key', { JWT_KEY_1800000000: 'c2VjcmV0' }, 'The secret JWT_KEY_1800000000 is wrong: '],
-    ['too many iterations', { PBKDF2_ITERATIONS: '100001' }, 'PBKDF2_ITERATIONS must be an integer from 1 to 100000'],
-    ['iterations that are no number', { PBKDF2_ITERATIONS: '1e4' }, 'PBKDF2_ITERATIONS must be'],
-    ['a lifetime of 0', { TOKEN_LIFETIME_SECONDS: '0' }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
-    ['a broken lifetime', { TOKEN_LIFETIME_SECONDS: 1.5 }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
-    ['an empty lifetime', { TOKEN_LIFETIME_SECONDS: '' }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
-  ])('%s', async (_, overrides, line) => {
-    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
-    const { clientId, clientSecret } = await seedPartner()
-    const bindings = { ...env, ...overrides } as Env
-    const headers = { Authorization: 'Bearer a.b.c' }
-    for (const response of [
-      await requestToken(basic(clientId, clientSecret), bindings),
-      await send('/api/v3/partners/acme/plans', { headers }, bindings),
-      await send('/api/v3/partners/acme/plans', {}, bindings),
-    ]) {
-      await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
-    }
-    expect(error).toHaveBeenCalledTimes(3)
-    for (const [logged] of error.mock.calls) {
-      expect(logged).toContain(line)
-      expect(logged).not.toContain('c2VjcmV0')
-    }
-  })
+test.each([
+  ['a short key', { JWT_KEY_1800000000: 'c2VjcmV0' }, 'The secret JWT_KEY_1800000000 is wrong: '],
+  ['too many iterations', { PBKDF2_ITERATIONS: '100001' }, 'PBKDF2_ITERATIONS must be an integer from 1 to 100000'],
+  ['iterations that are no number', { PBKDF2_ITERATIONS: '1e4' }, 'PBKDF2_ITERATIONS must be'],
+  ['a lifetime of 0', { TOKEN_LIFETIME_SECONDS: '0' }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
+  ['a broken lifetime', { TOKEN_LIFETIME_SECONDS: 1.5 }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
+  ['an empty lifetime', { TOKEN_LIFETIME_SECONDS: '' }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
+])('a broken configuration returns a fixed 500 and logs the fix: %s', async (_, overrides, line) => {
+  const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const { clientId, clientSecret } = await seedPartner()
+  const bindings = { ...env, ...overrides } as Env
+  const headers = { Authorization: 'Bearer a.b.c' }
+  for (const response of [
+    await requestToken(basic(clientId, clientSecret), bindings),
+    await send('/api/v3/partners/acme/plans', { headers }, bindings),
+    await send('/api/v3/partners/acme/plans', {}, bindings),
+  ]) {
+    await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
+  }
+  expect(error).toHaveBeenCalledTimes(3)
+  for (const [logged] of error.mock.calls) {
+    expect(logged).toContain(line)
+    expect(logged).not.toContain('c2VjcmV0')
+  }
 })
 
 describe('a service that is not set up returns 503, and its log says what is missing', () => {

@@ -14,20 +14,18 @@ import {
 
 useSimulatedCatalog()
 
-describe('a fresh check', () => {
-  test('reads nothing for 60 s', async () => {
-    await request(0)
-    const get = vi.spyOn(sharedKv, 'getWithMetadata')
-    const put = vi.spyOn(sharedKv, 'put')
-    expect(await request(60 * second)).toMatchObject({
-      text: 'first',
-      tier: 'memory',
-      ageSeconds: 60,
-      cacheStatus: 'memory; hit; ttl=0',
-      calls: [],
-    })
-    expect({ get: get.mock.calls, put: put.mock.calls }).toEqual({ get: [], put: [] })
+test('a fresh check reads nothing for 60 s', async () => {
+  await request(0)
+  const get = vi.spyOn(sharedKv, 'getWithMetadata')
+  const put = vi.spyOn(sharedKv, 'put')
+  expect(await request(60 * second)).toMatchObject({
+    text: 'first',
+    tier: 'memory',
+    ageSeconds: 60,
+    cacheStatus: 'memory; hit; ttl=0',
+    calls: [],
   })
+  expect({ get: get.mock.calls, put: put.mock.calls }).toEqual({ get: [], put: [] })
 })
 
 describe('a check that is due', () => {

@@ -62,22 +62,20 @@ async function sendBurst(requests: number): Promise<string[]> {
   return ids
 }
 
-describe('of a burst of lists from memory', () => {
-  test('the first ones of each second have a line, and every one has a data point', async () => {
-    await prepareIsolate()
-    const ids = await sendBurst(32)
-    expect(readLines().map(({ requestId }) => requestId)).toEqual(ids.slice(0, limit))
-    expect(new Set(readLines().map(({ status, tier }) => `${status} ${tier}`))).toEqual(
-      new Set(['200 memory', '304 memory']),
-    )
-    const counted = writeDataPoint.mock.calls.map(([point]) => point?.blobs?.slice(1, 4))
-    expect(counted.filter((blobs) => blobs?.[0] === '304')).toHaveLength(8)
-    expect(counted.filter((blobs) => blobs?.[2] === 'memory')).toHaveLength(32)
+test('of a burst of lists from memory, the first ones of each second have a line, and every one has a data point', async () => {
+  await prepareIsolate()
+  const ids = await sendBurst(32)
+  expect(readLines().map(({ requestId }) => requestId)).toEqual(ids.slice(0, limit))
+  expect(new Set(readLines().map(({ status, tier }) => `${status} ${tier}`))).toEqual(
+    new Set(['200 memory', '304 memory']),
+  )
+  const counted = writeDataPoint.mock.calls.map(([point]) => point?.blobs?.slice(1, 4))
+  expect(counted.filter((blobs) => blobs?.[0] === '304')).toHaveLength(8)
+  expect(counted.filter((blobs) => blobs?.[2] === 'memory')).toHaveLength(32)
 
-    vi.setSystemTime(Date.now() + 1000)
-    const [next] = await sendBurst(1)
-    expect(readLines()).toMatchObject([{ requestId: next }])
-  })
+  vi.setSystemTime(Date.now() + 1000)
+  const [next] = await sendBurst(1)
+  expect(readLines()).toMatchObject([{ requestId: next }])
 })
 
 const plansPath = '/api/v3/partners/acme/plans'

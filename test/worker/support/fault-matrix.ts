@@ -145,12 +145,8 @@ export function testFaults(cases: readonly FaultCase[]): void {
   describe('with faults of D1, KV and the caches', () => {
     useFreshPartner()
     test.each(withTitles(cases, describeCase))('answers by the rule: %s', async (_, { d1, kv, cache }) => {
-      vi.spyOn(console, 'warn').mockImplementation(() => {})
-      vi.spyOn(console, 'error').mockImplementation(() => {})
       const { ageMs, isInMemory } = cache
-      await prepare(cache)
-      await d1.begin()
-      await kv.begin()
+      await prepare({ d1, kv, cache })
 
       const { value: response, tookMs } = await requestList()
 
@@ -201,12 +197,8 @@ export function testSignInFaults(cases: readonly FaultCase[]): void {
   describe('a sign-in with faults of D1, KV and the caches', () => {
     useFreshPartner()
     test.each(withTitles(cases, describeCase))('is answered by the rule: %s', async (_, { d1, kv, cache }) => {
-      vi.spyOn(console, 'warn').mockImplementation(() => {})
-      vi.spyOn(console, 'error').mockImplementation(() => {})
       const { ageMs, isInMemory } = cache
-      await prepare(cache)
-      await d1.begin()
-      await kv.begin()
+      await prepare({ d1, kv, cache })
       const hasCopy = ageMs !== undefined && (isInMemory || kv.isReadable) && ageMs <= maxAgeMs
       const expected = d1.isUp || hasCopy ? { status: 200, retryAfter: null } : { status: 503, retryAfter: '5' }
       const kvMs = kv.name === 'hanging' ? 2 * secondMs : 0
@@ -325,8 +317,9 @@ function send(path: string, init: RequestInit): Promise<Response> {
   return withoutLeaks(request, async () => worker.fetch(request, env, createExecutionContext()))
 }
 
-/** Fills the caches, changes the catalog, and lets time pass. The token leaves no trace in them. */
-async function prepare({ ageMs, isInMemory }: CacheState): Promise<void> {
+/** Fills the caches, changes the catalog, lets time pass, and begins the faults. The token leaves no trace in the caches. */
+async function prepare({ d1, kv, cache: { ageMs, isInMemory } }: FaultCase): Promise<void> {
+  for (const level of ['warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
   const { signingKeys } = await parseConfig(env)
   const { clientId, shortName, country } = partner
   const times = { iat: startMs / secondMs, exp: (startMs + 30 * dayMs) / secondMs }
@@ -337,6 +330,8 @@ async function prepare({ ageMs, isInMemory }: CacheState): Promise<void> {
   await seedPlans(makePlan({ id: testCount, name: 'after', viewableIn: [country] }))
   if (!isInMemory) startNewIsolate()
   vi.setSystemTime(startMs + (ageMs ?? 0))
+  await d1.begin()
+  await kv.begin()
 }
 
 /** Each test has an address of its own, because of the rate limits. */

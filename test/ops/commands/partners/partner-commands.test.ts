@@ -158,15 +158,14 @@ describe('partner identify', () => {
     return (JSON.parse(stdout) as { clientSecret: string }).clientSecret
   }
 
-  test('finds a secret in any text, and in the encodings of shells and headers', async () => {
+  // secret-forms.test.ts has the forms that a secret can have in a text.
+  test('finds a secret in text of any encoding', async () => {
     const secret = await createSecret('acme')
     const texts = [
       `\ufeff${secret}\r\n`,
       Buffer.from(`\ufeff${secret}\r\n`, 'utf16le'),
       Buffer.concat([Buffer.of(0xff, 0xe9, 0x80), Buffer.from(secret)]),
       `export ACME_${secret}_OLD && curl -d 'client_secret%3D${secret}'\n`,
-      `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret}`)}`,
-      `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret.replace('_', '%5F')}`)}`,
       Buffer.from(`CLIENT_SECRET=${secret}\n`, 'utf16le'),
       Buffer.from(`CLIENT_SECRET=${secret}\n`, 'utf16le').swap16(),
       `${secret} Bearer eyJhbGciOiJIUzI1NiJ9.eyJwIjoxfQ.abc-_`,

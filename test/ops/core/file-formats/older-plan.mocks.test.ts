@@ -5,7 +5,6 @@ import { parseCatalog } from '../../../../src/ops/core/file-formats/catalog-file
 import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/file-formats/catalog-sheet.ts'
 import { fillOlderPlan } from '../../../../src/ops/core/file-formats/older-plan.ts'
 import type { Cell } from '../../../../src/ops/core/file-formats/plan-cells.ts'
-import { applyPatches, parseAssignments } from '../../../../src/ops/core/differences/plan-patch.ts'
 import { describePlan } from '../../../../src/openapi/plan-json-schema.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
@@ -76,14 +75,6 @@ test('a plan with a part of an object is refused', () => {
     (name) => name !== 'fees.exit' && name !== 'fees.yearly',
   )
   expect(hasEmptyCells).toThrow('row 2, column fees: ')
-})
-
-test('the command line sets the field', () => {
-  const { defects, ...patch } = parseAssignments(['indexName=NSE 25', 'advisor.id=8'])
-  expect(applyPatches({ patches: [{ identifier: plan.identifier, ...patch }], defects }, [plan])).toEqual({
-    plans: [{ ...plan, indexName: 'NSE 25', advisor: { id: 8 } }],
-    defects: [],
-  })
 })
 
 test('partners always get the field', () => {

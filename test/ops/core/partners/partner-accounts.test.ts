@@ -100,47 +100,43 @@ test('listPartners sorts by short name, with the live secrets, the oldest first'
   expect(await read()).toEqual([{ shortName: 'acme', secrets: [] }, boda])
 })
 
-describe('a rotation', () => {
-  test('works again when an earlier grace period has ended', async () => {
-    await create()
-    await rotate(hour)
-    const [, second] = await listSecrets()
-    await endOldest()
-    expect(await listSecrets()).toEqual([second])
-    const { secretEndedAt } = await find()
-    expect(secretEndedAt).toBeGreaterThan(0)
-    expect(await explainPartner(store, await find())).toContain(
-      `The previous secret ended at ${formatIsoTime(secretEndedAt ?? 0)}, and gets 401 invalid_client.`,
-    )
-    await rotate(hour)
-    const createdAt = second?.createdAt ?? 0
-    expect(await listSecrets()).toMatchObject([{ createdAt, expiresAt: expect.any(Number) }, { expiresAt: null }])
-  })
+test('a rotation works again when an earlier grace period has ended', async () => {
+  await create()
+  await rotate(hour)
+  const [, second] = await listSecrets()
+  await endOldest()
+  expect(await listSecrets()).toEqual([second])
+  const { secretEndedAt } = await find()
+  expect(secretEndedAt).toBeGreaterThan(0)
+  expect(await explainPartner(store, await find())).toContain(
+    `The previous secret ended at ${formatIsoTime(secretEndedAt ?? 0)}, and gets 401 invalid_client.`,
+  )
+  await rotate(hour)
+  const createdAt = second?.createdAt ?? 0
+  expect(await listSecrets()).toMatchObject([{ createdAt, expiresAt: expect.any(Number) }, { expiresAt: null }])
 })
 
-describe('a lockdown', () => {
-  test('returns the secret after the mark, and says before that the mark is coming', async () => {
-    await create()
-    const { promise: answer, resolve } = Promise.withResolvers<void>()
-    const said: string[] = []
-    const events: string[] = []
-    const putKeys = () => (events.push(...said), answer)
-    const replaced = replaceSecrets(
-      { ...store, putKeys },
-      'acme',
-      { kind: 'lockdown' },
-      {
-        attribution,
-        warn: (text) => void said.push(text),
-      },
-    )
-    await vi.waitFor(() => expect(events).toEqual(['acme has a new secret. Updating the cache …']))
-    expect(await Promise.race([replaced, Promise.resolve('no secret')])).toBe('no secret')
-    resolve()
-    const { credentials, tokensValidFrom } = await replaced
-    expect(credentials.clientSecret).toMatch(secretPattern)
-    expect(tokensValidFrom).toEqual(expect.any(Number))
-  })
+test('a lockdown returns the secret after the mark, and says before that the mark is coming', async () => {
+  await create()
+  const { promise: answer, resolve } = Promise.withResolvers<void>()
+  const said: string[] = []
+  const events: string[] = []
+  const putKeys = () => (events.push(...said), answer)
+  const replaced = replaceSecrets(
+    { ...store, putKeys },
+    'acme',
+    { kind: 'lockdown' },
+    {
+      attribution,
+      warn: (text) => void said.push(text),
+    },
+  )
+  await vi.waitFor(() => expect(events).toEqual(['acme has a new secret. Updating the cache …']))
+  expect(await Promise.race([replaced, Promise.resolve('no secret')])).toBe('no secret')
+  resolve()
+  const { credentials, tokensValidFrom } = await replaced
+  expect(credentials.clientSecret).toMatch(secretPattern)
+  expect(tokensValidFrom).toEqual(expect.any(Number))
 })
 
 test('suspend and resume change the partner, and delete its cached copy', async () => {
@@ -156,13 +152,11 @@ test('suspend and resume change the partner, and delete its cached copy', async 
   expect((await change('resume')).suspendedAt).toBeNull()
 })
 
-describe('end', () => {
-  test('keeps the time of an earlier suspension', async () => {
-    await create()
-    await change('suspend')
-    await setRows('suspended_at = 5')
-    expect((await change('end')).suspendedAt).toBe(5)
-  })
+test('end keeps the time of an earlier suspension', async () => {
+  await create()
+  await change('suspend')
+  await setRows('suspended_at = 5')
+  expect((await change('end')).suspendedAt).toBe(5)
 })
 
 test('a rotation is due when the oldest secret is more than a year old', () => {

@@ -1,12 +1,11 @@
 // The transcript of plans shows what each change prints.
 import { beforeEach, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
-import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
-import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
+import { listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
-import { attribution, emptyStores, importPlans, request, store } from '../../support/memory-store.ts'
-import { closePlan, setFields } from '../../support/publish-prepared.ts'
+import { emptyStores, importPlans, request, store } from '../../support/memory-store.ts'
+import { closePlan } from '../../support/publish-prepared.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
@@ -23,17 +22,6 @@ test('closePlan refuses a note that nobody can read', async () => {
   await expect(closePlan(store, 'cash', ' ', request)).rejects.toThrow(new UserError(message))
 })
 
-test('setFields takes a category by its ID from another plan, and refuses to change one that plans share', async () => {
-  await importPlans([makePlan({ id: 3, identifier: 'other' })])
-  expect((await setFields(store, 'gold', [`category.id=${cash.category?.id}`], request)).plan.category).toEqual(
-    cash.category,
-  )
-  await expect(setFields(store, 'cash', ['category.name=X'], request)).rejects.toThrow(
-    /^Plan "cash": category\.name: expected "Money Market", as in plan "gold"; found "X"\. /,
-  )
-  expect(await findPlan(store, 'cash')).toEqual(cash)
-})
-
 test('closePlan trims and normalizes the note; a change that changes nothing publishes nothing', async () => {
   const close = () => closePlan(store, '1', ' Cafe\u0301. ', request)
   const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Café.' }
@@ -42,12 +30,4 @@ test('closePlan trims and normalizes the note; a change that changes nothing pub
   expect((await close()).publication).toBeUndefined()
   expect(await readRevision()).toBe(revision)
   expect(await listPlans(store)).toEqual([closed, gold])
-})
-
-test('invalidateLists raises the revision, and changes nothing else', async () => {
-  const before = await readRevision()
-  const { revision } = await invalidateLists(store, attribution)
-  expect(revision).toBeGreaterThan(before)
-  expect(await readRevision()).toBe(revision)
-  expect(await listPlans(store)).toEqual([cash, gold])
 })

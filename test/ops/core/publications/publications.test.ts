@@ -152,22 +152,20 @@ test('an undo of a catalog that changes while it is read is computed from one mo
   expect(await findPlan(store, 'cash')).toEqual(cash)
 })
 
-describe('a publication at a time', () => {
-  test('after another of the same field will conflict, unless that one conflicts itself', async () => {
-    const [early, late] = [nextMinute(), nextMinute() + 60]
-    const { publication } = await setFields(store, 'cash', ['hint=Late'], { ...request, dueAt: late })
-    const listConflicts = async () =>
-      (await listPublications(store, { states: pendingStates })).map(({ willConflict }) => willConflict)
-    expect(await listConflicts()).toEqual([null])
-    const before = await close('cash', store, early)
-    expect(await listConflicts()).toEqual([null, null])
-    await setFields(store, 'cash', ['hint=Early', 'name=New'], { ...request, dueAt: early })
-    const reason = expect.stringMatching(`^publication ${before.id + 1} .*hint of cash`)
-    expect(await listConflicts()).toEqual([null, null, reason])
-    expect((await readPublication(store, publication?.id ?? 0)).row.willConflict).toEqual(reason)
-    await setFields(store, 'cash', ['name=Newer'], request)
-    expect(await listConflicts()).toEqual(['others changed name of cash', null, null])
-  })
+test('a publication at a time after another of the same field will conflict, unless that one conflicts itself', async () => {
+  const [early, late] = [nextMinute(), nextMinute() + 60]
+  const { publication } = await setFields(store, 'cash', ['hint=Late'], { ...request, dueAt: late })
+  const listConflicts = async () =>
+    (await listPublications(store, { states: pendingStates })).map(({ willConflict }) => willConflict)
+  expect(await listConflicts()).toEqual([null])
+  const before = await close('cash', store, early)
+  expect(await listConflicts()).toEqual([null, null])
+  await setFields(store, 'cash', ['hint=Early', 'name=New'], { ...request, dueAt: early })
+  const reason = expect.stringMatching(`^publication ${before.id + 1} .*hint of cash`)
+  expect(await listConflicts()).toEqual([null, null, reason])
+  expect((await readPublication(store, publication?.id ?? 0)).row.willConflict).toEqual(reason)
+  await setFields(store, 'cash', ['name=Newer'], request)
+  expect(await listConflicts()).toEqual(['others changed name of cash', null, null])
 })
 
 describe('a change that a pending publication will conflict with', () => {
@@ -236,21 +234,6 @@ describe('a change that a pending publication will conflict with', () => {
 })
 
 describe('with approval', () => {
-  test('a publication waits until another operator approves it', async () => {
-    const { id, state } = await close('cash', careful)
-    expect(state).toBe('waiting')
-    expect(await listPlans(store)).toEqual([cash, gold])
-    for (const actor of [amina.actor, 'Amina@Example.com'])
-      await expect(approvePublication(careful, id, { ...amina, actor })).rejects.toThrow('another operator')
-    expect(await approvePublication(careful, id, boris)).toMatchObject({
-      id,
-      state: 'published',
-      approvedBy: boris.actor,
-    })
-    expect((await findPlan(store, 'cash')).isInvestable).toBe(false)
-    await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is published')
-  })
-
   test('a publication conflicts when the same field was changed, and can be made again from the record', async () => {
     const { id } = await close('cash', careful)
     await setFields(store, 'cash', ['nonInvestableNote=Paused.', 'hint=Later'], request)
