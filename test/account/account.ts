@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAnalytics, type Analytics } from './analytics.ts'
-import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
+import { Dropped, Refusal, type Call, type Handler, type Routes } from './api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
 import { createImports } from './d1-import-api.ts'
 import { createKv, type Namespaces } from './kv-api.ts'
@@ -58,28 +58,13 @@ export async function startAccount(stores: Stores): Promise<Account> {
       response.writeHead(403).end('error code: 1010')
       return
     }
-    const send = (status: number, body: object, headers = {}) => {
-      response.writeHead(status, { ...headers, 'Content-Type': 'application/json' })
-      response.end(JSON.stringify({ messages: [], ...body }))
-    }
-    void answer(request).then(
-      (result) => {
-        if (result instanceof RawAnswer) response.writeHead(200, result.headers).end(result.body)
-        else if (result instanceof CursorPage) {
-          const { items, cursor } = result
-          send(200, { success: true, errors: [], result: items, result_info: { count: items.length, cursor } })
-        } else send(200, { success: true, errors: [], result })
-      },
-      (error: unknown) => {
-        if (error instanceof Dropped) {
-          request.socket.destroy()
-          return
-        }
-        const { status, code, message, headers } =
-          error instanceof Refusal ? error : new Refusal(400, 7500, String(error))
-        send(status, { success: false, errors: [{ code, message }], result: null }, headers)
-      },
-    )
+    void answer(request)
+      .then((result) => (result instanceof Response ? result : describeResult(result)))
+      .catch(describeFailure)
+      .then(async (answered) => {
+        if (answered === undefined) request.socket.destroy()
+        else response.writeHead(answered.status, Object.fromEntries(answered.headers)).end(await answered.text())
+      })
   })
   const account: Account = {
     url: '',
@@ -110,7 +95,7 @@ export async function startAccount(stores: Stores): Promise<Account> {
       const sql = call.body.toString()
       account.questions.push(sql)
       const data = analytics.query(sql)
-      return new RawAnswer(JSON.stringify({ meta: [], data, rows: data.length }))
+      return Response.json({ meta: [], data, rows: data.length })
     },
   })
 
@@ -140,6 +125,16 @@ export async function startAccount(stores: Stores): Promise<Account> {
   await once(server, 'listening')
   account.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/client/v4`
   return account
+}
+
+const describeResult = (result: unknown): Response =>
+  Response.json({ success: true, errors: [], messages: [], result: result ?? null })
+
+/** @returns undefined when the connection ends without an answer. */
+function describeFailure(error: unknown): Response | undefined {
+  if (error instanceof Dropped) return undefined
+  const { status, code, message, headers } = error instanceof Refusal ? error : new Refusal(400, 7500, String(error))
+  return Response.json({ success: false, errors: [{ code, message }], messages: [], result: null }, { status, headers })
 }
 
 /** Reads a request. The path loses the address of the API and of this account. */

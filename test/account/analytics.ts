@@ -2,26 +2,19 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Refusal } from './api.ts'
 
-export interface DataPoint {
+interface DataPoint {
   indexes: string[]
   blobs: string[]
   doubles: number[]
 }
 
-export interface Analytics {
-  /** Writes a data point. @param count how many points it stands for, because Analytics Engine samples. */
-  write: (dataset: string, point: DataPoint, time?: Date, count?: number) => void
-  /** Makes all points older. */
-  age: (seconds: number) => void
-  /** @throws Refusal for SQL that it does not know, and for a dataset without a point. */
-  query: (sql: string) => Record<string, unknown>[]
-}
+export type Analytics = ReturnType<typeof createAnalytics>
 
 const blobs = Array.from({ length: 20 }, (_, index) => `blob${index + 1}`)
 const doubles = Array.from({ length: 20 }, (_, index) => `double${index + 1}`)
 const columns = ['timestamp', '_sample_interval', 'index1', ...blobs, ...doubles]
 
-export function createAnalytics(): Analytics {
+export function createAnalytics() {
   const db = new DatabaseSync(':memory:')
   const tables = new Set<string>()
   const open = (dataset: string) => {
@@ -45,7 +38,8 @@ export function createAnalytics(): Analytics {
     },
   })
   return {
-    write: (dataset, { indexes, blobs: texts, doubles: numbers }, time = new Date(), count = 1) => {
+    /** Writes a data point. @param count how many points it stands for, because Analytics Engine samples. */
+    write: (dataset: string, { indexes, blobs: texts, doubles: numbers }: DataPoint, time = new Date(), count = 1) => {
       open(dataset)
       const values = [
         count,
@@ -57,12 +51,14 @@ export function createAnalytics(): Analytics {
       const seconds = Math.floor(time.getTime() / 1000)
       db.prepare(`insert into ${dataset} values (datetime(?, 'unixepoch'), ${places})`).run(seconds, ...values)
     },
-    age: (seconds) => {
+    /** Makes all points older. */
+    age: (seconds: number) => {
       for (const table of tables) {
         db.exec(`update ${table} set timestamp = datetime(timestamp, '-${seconds} seconds')`)
       }
     },
-    query: (sql) => {
+    /** @throws Refusal for SQL that it does not know, and for a dataset without a point. */
+    query: (sql: string): Record<string, unknown>[] => {
       const [, dataset = ''] = / FROM (\w+) /.exec(sql) ?? []
       if (!tables.has(dataset)) throw new Refusal(422, 7000, 'unable to find type of column: timestamp')
       const translated = sql

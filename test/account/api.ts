@@ -11,33 +11,11 @@ export interface Call {
   body: Buffer
 }
 
-/** Returns what becomes `result` of the answer `{ success, errors, result }`. @param ids the segments of the path that match `:id`. */
+/** Returns what becomes `result` of the answer `{ success, errors, result }`, or the whole answer. @param ids the segments of the path that match `:id`. */
 export type Handler = (call: Call, ...ids: string[]) => unknown
 
 /** The handler of each method and path. `:id` matches a segment. */
 export type Routes = Record<`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`, Handler>
-
-/** An answer that is not inside `{ success, errors, result }`. */
-export class RawAnswer {
-  readonly body: string | Uint8Array
-  readonly headers: Record<string, string>
-
-  constructor(body: string | Uint8Array, headers: Record<string, string> = {}) {
-    this.body = body
-    this.headers = headers
-  }
-}
-
-/** A page of a list that goes on at `cursor`, which is empty on the last page. */
-export class CursorPage {
-  readonly items: readonly unknown[]
-  readonly cursor: string
-
-  constructor(items: readonly unknown[], cursor: string) {
-    this.items = items
-    this.cursor = cursor
-  }
-}
 
 /** The API refuses a call: `{ "success": false, "errors": [{ "code": …, "message": … }] }` */
 export class Refusal extends Error {

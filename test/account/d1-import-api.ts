@@ -1,7 +1,7 @@
 // The import of a file into D1, as `wrangler d1 execute --remote --file` does it: announce, upload, ingest, poll.
 import { createHash } from 'node:crypto'
 import type { D1Account } from './d1-api.ts'
-import { RawAnswer, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { readJson, Refusal, type Call, type Routes } from './api.ts'
 import type { Stores } from './stores.ts'
 
 /** @param getUrl the address of the API, where the files are uploaded too. */
@@ -12,7 +12,7 @@ export function createImports({ databases }: D1Account, stores: Stores, getUrl: 
   const upload = (call: Call) => {
     const etag = createHash('md5').update(call.body).digest('hex')
     uploads.set(etag, call.body.toString())
-    return new RawAnswer('', { ETag: `"${etag}"` })
+    return new Response('', { headers: { ETag: `"${etag}"` } })
   }
 
   /** Runs the statements of an uploaded file in one transaction. @returns their number. */

@@ -1,6 +1,6 @@
 // Workers KV: namespaces and their values.
 import { randomBytes } from 'node:crypto'
-import { CursorPage, isFirstPage, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { isFirstPage, readJson, Refusal, type Call, type Routes } from './api.ts'
 import type { Stores } from './stores.ts'
 
 interface Namespace {
@@ -34,7 +34,8 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
   const listKeys = async ({ query }: Call, id: string) => {
     const [prefix, cursor] = [query.get('prefix') ?? '', query.get('cursor')]
     const page = await (await open(id)).list({ prefix, cursor, limit: 10 })
-    return new CursorPage(page.keys, page.list_complete ? '' : page.cursor)
+    const info = { count: page.keys.length, cursor: page.list_complete ? '' : page.cursor }
+    return Response.json({ success: true, errors: [], messages: [], result: page.keys, result_info: info })
   }
 
   interface Entry {

@@ -7,12 +7,7 @@ const project = resolve(import.meta.dirname, '../..')
 /** As in .gitignore. */
 const ignored = /^(dist|\.git|\.wrangler|\.dev\.vars.*|\.env.*)$|(^|\/)node_modules$/
 
-export interface ProjectCopy {
-  folder: string
-  /** A home folder with nothing but the configuration of git. */
-  home: string
-  remove: () => Promise<void>
-}
+export type ProjectCopy = Awaited<ReturnType<typeof copyProject>>
 
 /** Replaces the line of an ID in wrangler.toml, or the comment in its place. */
 export function setBindingId(toml: string, env: string, binding: 'DB' | 'CATALOG_CACHE', id: string): string {
@@ -21,7 +16,8 @@ export function setBindingId(toml: string, env: string, binding: 'DB' | 'CATALOG
   return toml.replace(line, `$1${key} = "${id}"`)
 }
 
-export async function copyProject(): Promise<ProjectCopy> {
+/** @returns the folders of the copy, and of a home with nothing but the configuration of git. */
+export async function copyProject() {
   const parent = await mkdtemp(join(tmpdir(), 'catalog-copy-'))
   const [folder, home] = [join(parent, 'project'), join(parent, 'home')]
   await mkdir(home)

@@ -1,4 +1,5 @@
 // Where the account keeps the contents of databases and namespaces.
+import { join } from 'node:path'
 import { Miniflare, type WorkerOptions } from 'miniflare'
 
 export interface Stores {
@@ -19,12 +20,15 @@ export function useStores({ DB, CATALOG_CACHE }: Pick<Env, 'DB' | 'CATALOG_CACHE
   }
 }
 
-/** Starts the local runtime with stores in memory. */
-export async function startStores(): Promise<Stores & { close: () => Promise<void> }> {
-  const env: NonNullable<WorkerOptions['config']['env']> = {}
+/** Starts the local runtime with stores in memory, or in a state folder as `wrangler dev` uses it. @param env the first stores. */
+export async function startStores(
+  env: NonNullable<WorkerOptions['config']['env']> = {},
+  persistTo?: string,
+): Promise<Stores & { close: () => Promise<void> }> {
   const modules = { 'index.js': { type: 'esm' as const, contents: 'export default {}' } }
   const manifest = { mainModule: 'index.js', modules }
   const describe = () => ({
+    ...(persistTo !== undefined && { resourcePersistencePath: join(persistTo, 'v3') }),
     workers: [{ config: { name: 'account', compatibilityDate: '2026-10-23', manifest, env } }],
   })
   const miniflare = new Miniflare(describe())

@@ -17,7 +17,7 @@ export function createWorkersApi(workers: Workers, resources: Resources): Routes
 
   /** The first deploy of a Worker creates it by this call. Later deploys upload a version, then deploy the version. */
   const putScript = async (call: Call, name: string) => {
-    const worker = workers.get(name) ?? createWorker(name)
+    const worker = workers.get(name) ?? createWorker()
     const version = addVersion(worker, await readUpload(call, worker.versions.at(-1), resources))
     deployVersions(worker, [{ version_id: version.id, percentage: 100 }], version.annotations)
     workers.set(name, worker)

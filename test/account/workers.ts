@@ -33,7 +33,6 @@ interface Deployment {
 }
 
 export interface Worker {
-  name: string
   tag: string
   tags: string[]
   /** The latest version and deployment are the last. */
@@ -47,9 +46,8 @@ export type Workers = Map<string, Worker>
 
 export const authorEmail = 'owner@example.com'
 
-export function createWorker(name: string): Worker {
+export function createWorker(): Worker {
   return {
-    name,
     tag: randomUUID().replaceAll('-', ''),
     tags: [],
     versions: [],

@@ -75,7 +75,7 @@ function exposeSecrets(account: Account): FakeCloudflare {
     set: (secrets: Map<string, string> | undefined) => {
       workers.delete(workerName)
       if (secrets === undefined) return
-      const worker = createWorker(workerName)
+      const worker = createWorker()
       const bindings = [...secrets].map(([name, text]) => ({ name, type: 'secret_text', text }))
       const { id } = addVersion(worker, { compatibilityDate: '2026-10-23', bindings, annotations: {} })
       deployVersions(worker, [{ version_id: id, percentage: 100 }])

@@ -1,8 +1,9 @@
 // A D1 and a KV in the local runtime. Node only.
-import { join } from 'node:path'
-import { Miniflare } from 'miniflare'
 import { afterAll, beforeAll } from 'vitest'
+import { startStores } from '../../account/stores.ts'
 import { migrations, type Bindings } from './memory-bindings.ts'
+
+const env = { DB: { type: 'd1', id: 'DB' }, CATALOG_CACHE: { type: 'kv', id: 'CATALOG_CACHE' } } as const
 
 /**
  * Opens the bindings before the first test of a file, and closes them after its last.
@@ -10,30 +11,13 @@ import { migrations, type Bindings } from './memory-bindings.ts'
  */
 export function useLocalBindings({ persistTo }: { persistTo?: string } = {}): () => Bindings {
   let bindings: Bindings | undefined
-  let miniflare: Miniflare | undefined
+  let close: (() => Promise<void>) | undefined
   beforeAll(async () => {
-    miniflare = new Miniflare({
-      ...(persistTo !== undefined && { resourcePersistencePath: join(persistTo, 'v3') }),
-      workers: [
-        {
-          config: {
-            name: 'app',
-            compatibilityDate: '2026-10-23',
-            manifest: {
-              mainModule: 'index.js',
-              modules: { 'index.js': { type: 'esm', contents: 'export default {}' } },
-            },
-            env: { DB: { type: 'd1', id: 'DB' }, CATALOG_CACHE: { type: 'kv', id: 'CATALOG_CACHE' } },
-          },
-        },
-      ],
-    })
-    bindings = {
-      DB: await miniflare.getD1Database('DB', 'app'),
-      CATALOG_CACHE: (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace,
-    }
+    const stores = await startStores(env, persistTo)
+    close = stores.close
+    bindings = { DB: await stores.openDatabase('DB'), CATALOG_CACHE: await stores.openNamespace('CATALOG_CACHE') }
   })
-  afterAll(() => miniflare?.dispose())
+  afterAll(() => close?.())
   return () => {
     if (bindings === undefined) throw new Error('the bindings are not open yet')
     return bindings
