@@ -128,8 +128,8 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
 }
 
 /**
- * Writes the mark of a partner. Another command may have changed and marked the partner meanwhile, and this mark may have replaced that one.
- * So reads the record again, and if it has a newer change, writes the mark again.
+ * Writes the mark of a partner, and reads the record again: another command may have changed and marked the partner meanwhile, and this mark
+ * may have replaced the newer mark. If the record has a newer change, writes the mark again.
  * @param recorded the partner, with the entries from which the mark is computed.
  * @param kind the kind of the change that the operator made.
  */
@@ -166,7 +166,7 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
   try {
     await writeRecordedMark(store, await findRecordedPartner(store, name))
   } catch {
-    warn(`${abbreviate(name)} stays marked in the cache: if the database fails, it gets no token and no list.`)
+    warn(`${abbreviate(name)} stays marked in the cache: if the database fails, the partner gets no token and no list.`)
   }
 }
 

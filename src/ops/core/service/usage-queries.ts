@@ -115,10 +115,10 @@ export const alerts = {
     writeQuery: (dataset) =>
       `SELECT blob2 AS result, MAX(timestamp) AS last_run, toUnixTimestamp(NOW()) - toUnixTimestamp(MAX(timestamp)) AS seconds_ago FROM ${dataset} WHERE blob1 = '${scheduleName}' GROUP BY result`,
     evaluate: (rows) => {
+      // There is a row for the last run that succeeded, and a row for the last run that failed.
       const runs = rows.map((row) => ({ row, secondsAgo: readNumber(row, 'seconds_ago') }))
       const [last] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
-      if (last === undefined)
-        return warning('The schedule never ran. After a deploy, a new one begins within 15 minutes.')
+      if (last === undefined) return warning('The schedule never ran. After a deploy, it starts within 15 minutes.')
       const isFailed = last.row['result'] === 'failed'
       const message = `The schedule last ran at ${String(last.row['last_run']).replace(' ', 'T')}Z${isFailed ? ', and failed' : ''}.`
       if (last.secondsAgo > maxSilentMinutes * 60) return problem(`${message} ${scheduleAdvice}`)
