@@ -1,12 +1,12 @@
 // npm run bench: compares the Worker as deployed with bare Workers, side by side in one workerd. README.md explains the figures.
 import { parseArgs } from 'node:util'
-import { formatLatency, formatMemory, formatOutage, formatRatios } from './bench-report.ts'
+import { formatTable } from '../../src/ops/terminal/table.ts'
 import { startBench } from './bench-setup.ts'
 import { prepareComparisons } from './comparisons.ts'
-import { isTooManyTrips, measureLatency } from './measure-latency.ts'
-import { isTooMuchMemory, measureMemory } from './measure-memory.ts'
+import { measureLatency } from './measure-latency.ts'
+import { measureMemory } from './measure-memory.ts'
 import { measureOutage } from './measure-outage.ts'
-import { isMissed, measureRatios } from './measure-ratios.ts'
+import { measureRatios } from './measure-ratios.ts'
 import { buildBundle } from './service.ts'
 
 const { values: flags } = parseArgs({
@@ -19,6 +19,10 @@ const { values: flags } = parseArgs({
 const [rounds, seconds] = [Number(flags.rounds), Number(flags.seconds)]
 const note = (text: string) => void process.stderr.write(`${text}\n`)
 const print = (text: string) => void process.stdout.write(`${text}\n`)
+function report({ rows, isMissed }: { rows: Record<string, string>[]; isMissed: boolean }): void {
+  if (rows.length > 0) print(formatTable(rows))
+  if (isMissed) process.exitCode = 1
+}
 
 const bundle = await buildBundle()
 print(
@@ -27,20 +31,10 @@ print(
 const bench = await startBench(bundle)
 try {
   const comparisons = (await prepareComparisons(bench)).filter(({ name }) => name.includes(flags.only))
-  const ratios = await measureRatios(comparisons, rounds, seconds, note)
-  if (ratios.length > 0) print(formatRatios(ratios))
-  if (ratios.some(isMissed)) process.exitCode = 1
+  report(await measureRatios(comparisons, rounds, seconds, note))
 } finally {
   await bench.stop()
 }
-if ('latency'.includes(flags.only)) {
-  const latency = await measureLatency(bundle, note)
-  print(formatLatency(latency))
-  if (latency.some(isTooManyTrips)) process.exitCode = 1
-}
-if ('readers'.includes(flags.only)) {
-  const memory = await measureMemory(bundle, note)
-  print(formatMemory(memory))
-  if (memory.some(isTooMuchMemory)) process.exitCode = 1
-}
-if (flags.only === 'outage') print(formatOutage(await measureOutage(bundle, note)))
+if ('latency'.includes(flags.only)) report(await measureLatency(bundle, note))
+if ('readers'.includes(flags.only)) report(await measureMemory(bundle, note))
+if (flags.only === 'outage') report(await measureOutage(bundle, note))

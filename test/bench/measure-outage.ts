@@ -21,15 +21,7 @@ interface OutageLoad {
   requests: { path: string; headers: Record<string, string> }[]
 }
 
-export interface OutageRow {
-  situation: string
-  requests: number
-  d1Queries: number
-  p50Ms: number
-  p99Ms: number
-}
-
-export async function measureOutage(bundle: Bundle, note: (text: string) => void): Promise<OutageRow[]> {
+export async function measureOutage(bundle: Bundle, note: (text: string) => void) {
   const names = kinds.flatMap((what) => situations.map(({ d1, isolate }) => nameWorker(what, d1, isolate)))
   const service = await startService(bundle, { measured: ['fine', ...names] })
   try {
@@ -48,7 +40,7 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
     // Stores the copies in KV.
     for (const load of loads) await sendEach('fine', load)
 
-    const rows: OutageRow[] = []
+    const rows: Record<string, string>[] = []
     for (const load of loads) {
       for (const { d1, isolate } of situations) {
         const worker = nameWorker(load.what, d1, isolate)
@@ -62,10 +54,16 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
         const target = { url: await service.getUrl(worker), method, requests, status: 200, connections }
         const { requestsPerSecond, p50Ms, p99Ms } = await runLoad(target, seconds)
         const { d1Queries } = await setD1(worker, 'fine')
-        rows.push({ situation, requests: Math.round(requestsPerSecond * seconds), d1Queries, p50Ms, p99Ms })
+        rows.push({
+          OUTAGE: situation,
+          REQUESTS: String(Math.round(requestsPerSecond * seconds)),
+          'D1 QUERIES': String(d1Queries),
+          P50: `${p50Ms} ms`,
+          P99: `${p99Ms} ms`,
+        })
       }
     }
-    return rows
+    return { rows, isMissed: false }
   } finally {
     await service.stop()
   }

@@ -9,18 +9,6 @@ interface Estimate {
   high: number
 }
 
-export interface RatioRow {
-  name: string
-  goal: number
-  /** Requests per second of the Worker, as a share of those of the bare Worker. */
-  ratio: Estimate
-}
-
-/** Whether the whole interval is below the goal. */
-export function isMissed({ ratio, goal }: RatioRow): boolean {
-  return ratio.high < goal
-}
-
 /**
  * Measures the Worker and the bare Worker directly after each other, so that both meet the same noise. The order alternates,
  * so that neither gains from coming second.
@@ -30,7 +18,7 @@ export async function measureRatios(
   rounds: number,
   seconds: number,
   note: (text: string) => void,
-): Promise<RatioRow[]> {
+): Promise<{ rows: Record<string, string>[]; isMissed: boolean }> {
   const measured = comparisons.map((comparison) => ({ comparison, ratios: [] as number[] }))
   for (let round = 0; round < rounds; round++) {
     note(`Round ${round + 1} of ${rounds} …`)
@@ -42,7 +30,17 @@ export async function measureRatios(
       ratios.push(rates.app / rates.bare)
     }
   }
-  return measured.map(({ comparison: { name, goal }, ratios }) => ({ name, goal, ratio: estimateMedian(ratios) }))
+  const estimates = measured.map(({ comparison: { name, goal }, ratios }) => {
+    const { median, low, high } = estimateMedian(ratios)
+    // The whole interval is below the goal.
+    return { name, goal, isMissed: high < goal, ratio: `${median.toFixed(2)} (${low.toFixed(2)}-${high.toFixed(2)})` }
+  })
+  const rows = estimates.map(({ name, goal, isMissed, ratio }) => ({
+    WHAT: name,
+    RATIO: ratio,
+    GOAL: `${goal.toFixed(2)}${isMissed ? ' missed' : ''}`,
+  }))
+  return { rows, isMissed: estimates.some(({ isMissed }) => isMissed) }
 }
 
 /**

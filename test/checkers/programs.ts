@@ -3,33 +3,20 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
 
-export interface Program {
-  /** What the program has printed so far, without colors. `output` has stdout and stderr. */
-  stdout: () => string
-  output: () => string
-  onOutput: (listener: () => void) => void
-  end: () => void
-  /** Resolves to its exit code, to the signal that ended it, or to `none within 60 s`. */
-  closed: Promise<string>
-}
-
 interface Settings {
   env?: Record<string, string>
   deadlineMs?: number
 }
 
-export interface Programs {
-  start: (command: string, args: readonly string[], settings?: Settings) => Program
-  /** Resolves to what the program printed to stdout. Rejects with all output when it fails. */
-  run: (command: string, args: readonly string[], settings?: Settings) => Promise<string>
-}
+export type Programs = ReturnType<typeof createPrograms>
+export type Program = ReturnType<Programs['start']>
 
 const defaultDeadlineMs = 60_000
 const graceMs = 5_000
 
 /** @param stop ends all programs, and prevents new ones. The settings of one program add to `defaults`. */
-export function createPrograms(defaults: { env: NodeJS.ProcessEnv; folder: string }, stop: AbortSignal): Programs {
-  const start: Programs['start'] = (command, args, { env, deadlineMs = defaultDeadlineMs } = {}) => {
+export function createPrograms(defaults: { env: NodeJS.ProcessEnv; folder: string }, stop: AbortSignal) {
+  const start = (command: string, args: readonly string[], { env, deadlineMs = defaultDeadlineMs }: Settings = {}) => {
     stop.throwIfAborted()
     const child = spawn(command, args, {
       env: { ...defaults.env, ...env },
@@ -75,17 +62,20 @@ export function createPrograms(defaults: { env: NodeJS.ProcessEnv; folder: strin
       })
 
     return {
+      /** What the program has printed so far, without colors. `output` has stdout and stderr. */
       stdout: () => stripVTControlCharacters(texts.stdout),
       output: () => stripVTControlCharacters(texts.output),
-      onOutput: (listener) => child.stdout.on('data', listener),
+      onOutput: (listener: () => void) => void child.stdout.on('data', listener),
       end,
+      /** Resolves to its exit code, to the signal that ended it, or to `none within 60 s`. */
       closed,
     }
   }
 
   return {
     start,
-    run: async (command, args, settings) => {
+    /** Resolves to what the program printed to stdout. Rejects with all output when it fails. */
+    run: async (command: string, args: readonly string[], settings?: Settings) => {
       const { closed, stdout, output } = start(command, args, settings)
       const code = await closed
       if (code !== '0') throw new Error(`Exit code: ${code}.\n${output()}`)

@@ -42,9 +42,7 @@ beforeAll(async () => {
 beforeEach(() => {
   warnings = []
 })
-afterEach(() => {
-  vi.unstubAllEnvs()
-})
+afterEach(() => void vi.unstubAllGlobals())
 
 /** Core on the remote store, with quick hashes. */
 const remote = <T>(work: (store: Store) => Promise<T>) =>
@@ -261,13 +259,9 @@ describe('when a change is made and the answer is lost', () => {
       await response.body?.cancel()
       return new Response('{"success":tr')
     })
-    try {
-      const { publication } = await close('Later.', Math.floor(Date.now() / 60_000) * 60 + 86_400)
-      expect(publication).toMatchObject({ state: 'scheduled' })
-      await remote((store) => cancelPublication(store, publication?.id ?? 0, attribution))
-    } finally {
-      vi.unstubAllGlobals()
-    }
+    const { publication } = await close('Later.', Math.floor(Date.now() / 60_000) * 60 + 86_400)
+    expect(publication).toMatchObject({ state: 'scheduled' })
+    await remote((store) => cancelPublication(store, publication?.id ?? 0, attribution))
     expect(lostCount).toBeGreaterThan(0)
   })
 

@@ -36,11 +36,7 @@ beforeAll(async () => {
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 2, currency: 'USD' }))
 })
 beforeEach(() => void (exchanges = []))
-afterEach(() => {
-  vi.restoreAllMocks()
-  vi.useRealTimers()
-  startNewIsolate()
-})
+afterEach(() => startNewIsolate())
 
 test('lists all plans, and the plans that match filters', async () => {
   const client = createClient()

@@ -116,15 +116,6 @@ test('accepts whitespace after the credentials, which is not part of the header'
   }
 })
 
-test('every refusal repeats its message as error_description', async () => {
-  const responses = [await requestToken(), await requestToken(basic(partner.clientId, 'wrong')), await send(tokenPath)]
-  for (const response of responses) {
-    const { message, error_description } = await response.json<{ message: string; error_description: string }>()
-    expect(error_description).toBe(message)
-  }
-  expect(await (await send('/elsewhere')).json()).not.toHaveProperty('error_description')
-})
-
 describe('an unreadable Authorization header', () => {
   test.each([
     ['none', undefined, 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.'],

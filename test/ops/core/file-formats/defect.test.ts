@@ -1,28 +1,10 @@
 import { expect, test } from 'vitest'
 import { makeDefectError, type Defect, type Place } from '../../../../src/ops/core/file-formats/defect.ts'
 
-const defect = (place: Place, more: Partial<Defect> = {}): Defect => ({
-  place,
-  expected: 'a number',
-  found: '"abc"',
-  ...more,
-})
+const defect = (place: Place): Defect => ({ place, expected: 'a number', found: '"abc"' })
 const row = (number: number, field = 'performance1'): Place => ({ kind: 'row', owner: `row ${number}`, field })
 const rows = (count: number, field?: string) =>
   Array.from({ length: count }, (_, index) => defect(row(index + 2, field)))
-
-test.each<[Defect, string]>([
-  [
-    defect(row(3), { alsoAt: row(2), fix: 'Fix it.' }),
-    'Row 3, column performance1: expected a number; found "abc", as in row 2. Fix it.',
-  ],
-  [defect({ kind: 'plan', owner: 'plan "a"', field: 'name' }), 'Plan "a": name: expected a number; found "abc".'],
-  [defect({ kind: 'file', owner: 'the file' }), 'The file: expected a number; found "abc".'],
-  [defect({ kind: 'command', owner: '', field: 'name' }), 'name: expected a number; found "abc".'],
-  [defect({ kind: 'command', owner: '' }), 'Expected a number; found "abc".'],
-])('prints a defect and its place: %#', (found, line) => {
-  expect(makeDefectError([found]).message).toBe(line)
-})
 
 test('more than ten defects of the same kind are one line, where the first of them was', () => {
   const other = defect(row(5, 'name'))

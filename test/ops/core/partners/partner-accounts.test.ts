@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { replaceSecrets } from '../../../../src/ops/core/partners/account-changes.ts'
 import {
   createPartner,
@@ -177,6 +177,7 @@ describe('the cached copy of a partner', () => {
   const again = 'When it answers, run the command again.'
   const readEntry = async (clientId: string) =>
     (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
+  afterEach(() => void vi.useRealTimers())
   beforeEach(async () => {
     warnings.splice(0)
     store.changes.isMarked = false
@@ -203,16 +204,12 @@ describe('the cached copy of a partner', () => {
   test('is ended as of D1’s clock, whatever the operator’s clock says, or without D1, of Cloudflare’s', async () => {
     const { clientId } = await create()
     vi.setSystemTime(Date.now() - 300_000)
-    try {
-      const { suspendedAt } = await change('suspend')
-      const endedAtMs = ((suspendedAt ?? 0) + 1) * 1000
-      expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs })
-      const askServerTimeMs = async () => endedAtMs + 7000
-      await expect(suspendOn({ ...storeWithoutDatabase, askServerTimeMs })).rejects.toThrow('D1 is down')
-      expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs: endedAtMs + 7000 })
-    } finally {
-      vi.useRealTimers()
-    }
+    const { suspendedAt } = await change('suspend')
+    const endedAtMs = ((suspendedAt ?? 0) + 1) * 1000
+    expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs })
+    const askServerTimeMs = async () => endedAtMs + 7000
+    await expect(suspendOn({ ...storeWithoutDatabase, askServerTimeMs })).rejects.toThrow('D1 is down')
+    expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs: endedAtMs + 7000 })
   })
 
   test('stays ended by a lockdown that overtakes a resumption', async () => {
@@ -305,13 +302,9 @@ describe('the cached copy of a partner', () => {
       await isMarked.promise
     })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    try {
-      const failure = suspendOn({ ...store, db, putKeys }).catch(String)
-      await vi.advanceTimersByTimeAsync(5000)
-      expect(await failure).toContain('Somebody else changed acme')
-    } finally {
-      vi.useRealTimers()
-    }
+    const failure = suspendOn({ ...store, db, putKeys }).catch(String)
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(await failure).toContain('Somebody else changed acme')
     expect(warnings).toEqual([`${ended} Waiting for the database …`])
     expect(await readEntry(clientId)).toEqual({ shortName: 'acme', endedAtMs: 0 })
   })
@@ -320,18 +313,14 @@ describe('the cached copy of a partner', () => {
     const answer = Promise.withResolvers<void>()
     const slow = interceptD1(env.DB, (call) => answer.promise.then(call))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    try {
-      const failure = suspendOn({ ...store, db: openOperatorDatabase(slow), changes: { outcome: 'unchanged' } }).catch(
-        String,
-      )
-      await vi.advanceTimersByTimeAsync(5000)
-      vi.useRealTimers()
-      await vi.waitFor(() => expect(warnings).toHaveLength(1))
-      answer.resolve()
-      expect(await failure).toContain('There is no partner "acme".')
-    } finally {
-      vi.useRealTimers()
-    }
+    const failure = suspendOn({ ...store, db: openOperatorDatabase(slow), changes: { outcome: 'unchanged' } }).catch(
+      String,
+    )
+    await vi.advanceTimersByTimeAsync(5000)
+    vi.useRealTimers()
+    await vi.waitFor(() => expect(warnings).toHaveLength(1))
+    answer.resolve()
+    expect(await failure).toContain('There is no partner "acme".')
     expect(warnings).toEqual([expect.stringContaining('The cache has no entry named "acme".')])
   })
 
@@ -370,19 +359,15 @@ describe('the cached copy of a partner', () => {
     const answer = Promise.withResolvers<never>()
     const hanging: Store = { ...store, db: openOperatorDatabase(interceptD1(env.DB, () => answer.promise)) }
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    try {
-      const failure = suspendOn(hanging).catch((error: unknown) => error)
-      await vi.advanceTimersByTimeAsync(4999)
-      expect(warnings).toEqual([])
-      await vi.advanceTimersByTimeAsync(1)
-      vi.useRealTimers()
-      await vi.waitFor(() => expect(warnings).toEqual([`${ended} Waiting for the database …`]))
-      answer.reject(new Error('D1 is down'))
-      expect(await failure).toMatchObject({ cause: { message: 'D1 is down' } })
-      expect(warnings.slice(1)).toEqual([`${failed} ${ended} ${again}`])
-    } finally {
-      vi.useRealTimers()
-    }
+    const failure = suspendOn(hanging).catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(4999)
+    expect(warnings).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    vi.useRealTimers()
+    await vi.waitFor(() => expect(warnings).toEqual([`${ended} Waiting for the database …`]))
+    answer.reject(new Error('D1 is down'))
+    expect(await failure).toMatchObject({ cause: { message: 'D1 is down' } })
+    expect(warnings.slice(1)).toEqual([`${failed} ${ended} ${again}`])
   })
 
   test('stays when the change is refused, or fails and ends no access', async () => {
