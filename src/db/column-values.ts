@@ -11,7 +11,7 @@ export type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | ColumnO
 
 export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>
 
-/** Writes `"state" = ?, …`, to follow `update … set`. Column names have no table before them, which SQLite does not allow there. */
+/** Writes `"state" = ?, …`, to follow `update … set`. Writes no table before a column, because SQLite allows none there. */
 export function writeAssignments<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
   const assignments = listValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
   return sql.join(assignments, sql`, `)

@@ -23,7 +23,7 @@ export type SecretReplacement =
   | { kind: 'rotate'; graceSeconds: number }
   /** Every secret ends now. */
   | { kind: 'replace-all' }
-  /** The newest secret ends now; an older one keeps its expiry. */
+  /** The newest secret ends now. An older secret keeps its expiry. */
   | { kind: 'replace-newest' }
   /** Every secret ends now. Every token that was issued so far ends, too. */
   | { kind: 'lockdown' }
@@ -145,7 +145,7 @@ function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Ali
  */
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 
-/** @returns the values that a change gives to the partner's next row. All others stay as they are in the newest row. */
+/** @returns the values that a change gives to the partner's next row. The other values stay as they are in the newest row. */
 function computeNextValues(change: PartnerChange): ChangeValues {
   switch (change.kind) {
     case 'rotate':
@@ -168,7 +168,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
   }
 }
 
-/** Writes a JSON array: the secrets that still work after the change, then the new secret. A CHECK allows two secrets in all. */
+/** Writes a JSON array: the secrets of the newest row that still work after the change, then the new secret. A CHECK allows two. */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0

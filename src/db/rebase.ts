@@ -46,13 +46,15 @@ export async function comparePublication(
   stageMerged: (plans: PlanAfter[], revision: number) => Promise<void> = async () => {},
 ): Promise<Comparison> {
   const isPublication = eq(publications.id, publicationId)
-  const [row] = await db.values<[baseRevision: number, newest: number, isKnown: number, hasAllPlans: number]>(sql`
+  const [row] = await db.values<
+    [baseRevision: number, newestRevision: number, hasBase: number, hasAllPlans: number]
+  >(sql`
     select ${publications.baseRevision}, ${newestRevision}, ${isBaseKnown}, ${isComplete()}
     from ${publications} where ${and(isPublication, isReady)}`)
   if (row === undefined) return { kind: 'unavailable' }
-  const [baseRevision, comparedRevision, isKnown, hasAllPlans] = row
+  const [baseRevision, comparedRevision, hasBase, hasAllPlans] = row
   if (!hasAllPlans) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
-  if (!isKnown) return { kind: 'conflict', misfit: { kind: 'restored' } }
+  if (!hasBase) return { kind: 'conflict', misfit: { kind: 'restored' } }
   const fits = { kind: 'fits', baseRevision, comparedRevision } as const
   // The proposal was compared with the catalog at its base, and nothing was published since.
   if (baseRevision === comparedRevision) return { ...fits, isMerged: false }
@@ -173,7 +175,7 @@ const selectClaimValues = (document: SQLWrapper) => sql`(
  * Writes the condition for `readCompared` that selects plans of some publications.
  * @param scope `all`: all their plans. `contested`: only plans that can cause a conflict, because others changed the plan after the base,
  * two of the publications change the plan, or the publication changes a claim of the plan.
- * @param planIds the IDs of plans to select, too, with the scope `contested`.
+ * @param planIds the IDs of plans that the scope `contested` selects, too.
  */
 export function isInScope(
   publicationIds: readonly number[],
@@ -182,7 +184,7 @@ export function isInScope(
 ): SQL | undefined {
   const isOfPublications = inArray(publications.id, writeList(publicationIds))
   if (scope === 'all') return isOfPublications
-  const isNamed = inArray(ownVersion.planId, writeList(planIds))
+  const isListed = inArray(ownVersion.planId, writeList(planIds))
   const isAlsoInOther = sql`exists (
     select 1 from ${planVersions} as ${otherOwn}
     join ${publications} as ${otherPublication} on ${isCounted(otherOwn, otherPublication)}
@@ -193,7 +195,7 @@ export function isInScope(
     ${ownVersion.document} is not ${baseVersion.document}
     and ${selectClaimValues(ownVersion.document)} is not ${selectClaimValues(baseVersion.document)}
   )`
-  return and(isOfPublications, or(isNamed, hasLaterVersion, isAlsoInOther, hasNewClaim))
+  return and(isOfPublications, or(isListed, hasLaterVersion, isAlsoInOther, hasNewClaim))
 }
 
 /**
@@ -227,6 +229,7 @@ export async function selectPlansSharingClaims(
   const claimKeys = JSON.stringify(claims.map(({ field, id }) => [field, id]))
   // Every plan has the claim `members`, so any plan will do for it.
   const needsAnyPlan = claims.some(({ field }) => field === 'members')
+  // SQLite takes the columns beside min() from the row that has the minimum.
   const rows = await db.values<[planId: number, ...StoredPlan]>(sql`
     with others as materialized (select * from (${others}) where document is not null)
     select min(plan_id), document, viewable_in from (

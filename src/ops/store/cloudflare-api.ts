@@ -12,9 +12,8 @@ import { readWranglerConfig } from './wrangler-toml.ts'
 /** The longest wait for an answer of Cloudflare. It is longer than the 30 s that D1 may need for a batch of statements. */
 const deadlineMs = 60_000
 
-type Api = ReturnType<typeof openApi>
-export type CloudflareCall = Api['call']
-export type ListPages = Api['listPages']
+export type CloudflareCall = ReturnType<typeof openApi>['call']
+export type ListPages = ReturnType<typeof openApi>['listPages']
 
 /** Cloudflare's error code for a text that does not look like an API token, such as an API key. */
 const malformedTokenCode = 6003

@@ -82,16 +82,16 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
   const run = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
   await run(createMigrationsTable)
   const listApplied = async () => (await run('select name from d1_migrations')).results.map(({ name }) => name)
-  const known = await listApplied()
+  const appliedBefore = await listApplied()
   const applied: string[] = []
-  for (const file of (await listMigrationFiles()).filter((name) => !known.includes(name))) {
+  for (const file of (await listMigrationFiles()).filter((name) => !appliedBefore.includes(name))) {
     const text = await readFile(resolve('migrations', file), 'utf8')
     try {
       // One call is one transaction: the table lists a migration if and only if it was applied.
       await run(`insert into d1_migrations (name) values ('${file}');\n${text}`)
       applied.push(file)
     } catch (error) {
-      // Another npm run dev applied this migration first.
+      // Another program applied this migration first.
       if ((await listApplied()).includes(file)) continue
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
