@@ -253,12 +253,12 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       const fix =
         earlierId === undefined
           ? `To make it again: ${command('redo', id)}`
-          : `To keep its values, drop the other: ${command('cancel', earlierId)}`
-      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to drop it: ${command('cancel', id)}`
+          : `To keep its values, cancel the other publication: ${command('cancel', earlierId)}`
+      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel it: ${command('cancel', id)}`
     }),
     ...conflicted.map(
       ({ id, conflict }) =>
-        `Publication ${id} was not published: ${conflict}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
+        `Publication ${id} was not published: ${conflict}. To make it again: ${command('redo', id)}; to cancel it: ${command('cancel', id)}`,
     ),
   ]
   if (problems.length > 0) return problems.map(problem)

@@ -235,7 +235,7 @@ describe('publications', () => {
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} redo ${doomed}; to drop it: ${command} cancel ${doomed}$`,
+          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} redo ${doomed}; to cancel it: ${command} cancel ${doomed}$`,
         ),
       ),
     ])
@@ -246,7 +246,7 @@ describe('publications', () => {
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${second} will conflict: publication ${first} changes .* the other: ${command} cancel ${first}; to drop it: ${command} cancel ${second}$`,
+          `^problem publications: Publication ${second} will conflict: publication ${first} changes .* the other publication: ${command} cancel ${first}; to cancel it: ${command} cancel ${second}$`,
         ),
       ),
     ])
@@ -268,7 +268,7 @@ describe('publications', () => {
     await endAsConflicted(store.db, decision, 'a plan was changed')
     expect(await find()).toEqual([
       `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Start npm run dev. To publish it now: ${command} redo ${late}`,
-      `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to drop it: ${command} cancel ${conflicted}`,
+      `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to cancel it: ${command} cancel ${conflicted}`,
     ])
     for (const id of [late, conflicted]) await cancelPublication(store, id, request.attribution)
     expect(await find()).toEqual([expect.stringMatching(/^ok /)])
