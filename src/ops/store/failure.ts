@@ -37,7 +37,7 @@ export class CloudflareError extends Error implements StoreFailure {
 
 /** Matches the messages of an interrupted D1, which may have any HTTP status: https://developers.cloudflare.com/d1/observability/debug-d1/ */
 const interruption = /was reset|to be reset|reset because|Network connection lost|Cannot resolve D1 DB/
-/** Matches the messages of a D1 that stopped a statement, because the statement needs too much time or memory. A repetition would need as much. */
+/** Matches the messages of a D1 that stopped a statement for its need of time or memory. A repetition would need as much. */
 const exhaustion = /exceeded its (?:CPU|memory)/i
 /** Cloudflare's codes for an overloaded D1, and for more than 1,200 calls of an account in five minutes. */
 const busyCodes = new Set<unknown>([7429, 971])
