@@ -1,12 +1,14 @@
 // The secrets of a Worker. Each change makes a version and deploys it.
 import { isJsonObject } from '../../src/json.ts'
 import { readJson, type Call, type Routes } from './api.ts'
-import { addVersion, deployVersions, findEditableVersion, findWorker, readSecrets, type Workers } from './workers.ts'
+import { addVersion, deployVersions, findEditableVersion, findWorker, type Workers } from './workers.ts'
 
 export function createSecrets(workers: Workers): Routes {
   const list = (name: string) => {
     const { bindings = [] } = findWorker(workers, name).versions.at(-1) ?? {}
-    return [...readSecrets(bindings).keys()].map((secret) => ({ name: secret, type: 'secret_text' }))
+    return bindings
+      .filter(({ type }) => type === 'secret_text')
+      .map(({ name: secret, type }) => ({ name: secret, type }))
   }
 
   /** @param changes the new texts; null deletes a secret. */

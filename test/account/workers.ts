@@ -110,9 +110,3 @@ export function findEditableVersion(worker: Worker): Version {
   if (latest && shares.length === 1 && shares[0]?.version_id === latest.id) return latest
   throw new Refusal(400, 10215, "The latest version of your Worker isn't currently deployed.")
 }
-
-/** Returns the texts of the secrets among the bindings, by name. */
-export function readSecrets(bindings: readonly Binding[]): Map<string, string> {
-  const secrets = bindings.filter(({ type }) => type === 'secret_text')
-  return new Map(secrets.map(({ name, text }) => [name, String(text)]))
-}

@@ -1,8 +1,7 @@
 // npm run bench: compares the Worker as deployed with bare Workers, side by side in one workerd. README.md explains the figures.
 import { parseArgs } from 'node:util'
 import { formatTable } from '../../src/ops/terminal/table.ts'
-import { startBench } from './bench-setup.ts'
-import { prepareComparisons } from './comparisons.ts'
+import { withComparisons } from './comparisons.ts'
 import { measureLatency } from './measure-latency.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureOutage } from './measure-outage.ts'
@@ -28,13 +27,11 @@ const bundle = await buildBundle()
 print(
   `Bundle ${(bundle.gzipBytes / 1024).toFixed(1)} KiB gzip, Node ${process.version}, ${rounds} rounds of ${seconds} s`,
 )
-const bench = await startBench(bundle)
-try {
-  const comparisons = (await prepareComparisons(bench)).filter(({ name }) => name.includes(flags.only))
-  report(await measureRatios(comparisons, rounds, seconds, note))
-} finally {
-  await bench.stop()
-}
+const ratios = await withComparisons(bundle, (comparisons) => {
+  const chosen = comparisons.filter(({ name }) => name.includes(flags.only))
+  return measureRatios(chosen, rounds, seconds, note)
+})
+report(ratios)
 if ('latency'.includes(flags.only)) report(await measureLatency(bundle, note))
 if ('readers'.includes(flags.only)) report(await measureMemory(bundle, note))
 if (flags.only === 'outage') report(await measureOutage(bundle, note))

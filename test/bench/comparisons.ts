@@ -2,9 +2,9 @@
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { getPlanListKey } from '../../src/api/cache-keys.ts'
-import { largeBodyKey, smallBodyKey, type Bench } from './bench-setup.ts'
+import { makeCatalog } from './bench-catalog.ts'
 import { defaultConnections, type Target } from './load.ts'
-import { createPartner } from './service.ts'
+import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
 
 export interface Comparison {
   name: string
@@ -23,28 +23,59 @@ const firstTokenConnections = 4
 /** A list of 10,000 plans has 18 MB. */
 const largeListConnections = 4
 
-export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
-  const { partners, kv } = bench
-  const { bearerHeaders, authorization } = partners.KE
-  const smallList = { url: await bench.getListUrl('KE'), headers: bearerHeaders, status: 200 }
-  const largeList = {
-    url: await bench.getListUrl('TZ'),
-    headers: partners.TZ.bearerHeaders,
-    status: 200,
-    connections: largeListConnections,
+/** KV keys of the bodies that the bare Workers send. */
+const smallBodyKey = 'bare:small'
+const largeBodyKey = 'bare:large'
+const signing = { KEY: 'bench-key-of-32-bytes-or-more-123' }
+
+const bareWorkers = {
+  'bare-bytes': { WORK: 'bytes', BODY: smallBodyKey },
+  'bare-stream': { WORK: 'stream', BODY: largeBodyKey },
+  'bare-not-modified': { WORK: 'not-modified' },
+  'bare-kv': { WORK: 'kv' },
+  'bare-token': { WORK: 'token', ...signing },
+  'bare-first-token': { WORK: 'first-token', ...signing },
+}
+
+/** Starts the Worker as deployed and the bare Workers, and measures their comparisons with `measure`. */
+export async function withComparisons<T>(
+  bundle: Bundle,
+  measure: (comparisons: readonly Comparison[]) => Promise<T>,
+): Promise<T> {
+  const service = await startService(bundle, { bare: bareWorkers })
+  try {
+    await importPlans(service.d1, await makeCatalog())
+    return await measure(await prepareComparisons(service))
+  } finally {
+    await service.stop()
   }
-  const token = { url: await bench.getTokenUrl(), method: 'POST' as const, status: 200 }
+}
+
+async function prepareComparisons(service: Service): Promise<Comparison[]> {
+  const { d1, kv } = service
+  const app = await service.getUrl('app')
+  /** Creates a partner, and the request for its list. */
+  const prepareList = async (country: string) => {
+    const partner = await createPartner(d1, country.toLowerCase(), country)
+    const url = new URL(`/api/v3/partners/${partner.shortName}/plans`, app)
+    const headers = { Authorization: `Bearer ${await fetchToken(app, partner)}` }
+    return { authorization: partner.authorization, list: { url, headers, status: 200 } }
+  }
+  const { authorization, list: smallList } = await prepareList('KE')
+  const largeList = { ...(await prepareList('TZ')).list, connections: largeListConnections }
+  const bearerHeaders = smallList.headers
+  const token = { url: new URL('/api/v3/partners/auth', app), method: 'POST' as const, status: 200 }
 
   const response = await fetch(smallList.url, { headers: smallList.headers })
   const etag = response.headers.get('ETag') ?? ''
   const body = await response.arrayBuffer()
   await kv.put(smallBodyKey, body)
   await kv.put(largeBodyKey, await (await fetch(largeList.url, { headers: largeList.headers })).arrayBuffer())
-  const kvLists = await storeKvLists(bench, etag, body)
+  const kvLists = await storeKvLists(service, etag, body)
 
   const bare = async (name: string, target: Omit<Target, 'url'>): Promise<Target> => ({
     ...target,
-    url: await bench.getUrl(`bare-${name}`),
+    url: await service.getUrl(`bare-${name}`),
   })
   const notModified = { headers: { ...bearerHeaders, 'If-None-Match': etag }, status: 304 }
   const firstToken = {
@@ -57,7 +88,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
   /** Creates partners whose secrets no isolate has verified. */
   const prepareFirstTokens = async () => {
     const names = Array.from({ length: firstTokenCount }, () => crypto.randomUUID().slice(0, 8))
-    const fresh = await Promise.all(names.map((name) => createPartner(bench.d1, name, 'KE')))
+    const fresh = await Promise.all(names.map((name) => createPartner(d1, name, 'KE')))
     return fresh.map((partner) => ({ headers: { Authorization: partner.authorization } }))
   }
 
@@ -115,7 +146,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
 }
 
 /** Stores lists under filters that no other request uses, as the Worker stores them. */
-async function storeKvLists({ kv, d1 }: Bench, etag: string, body: ArrayBuffer) {
+async function storeKvLists({ kv, d1 }: Service, etag: string, body: ArrayBuffer) {
   const fundTypes = Array.from({ length: kvListCount }, (_, index) => `bench-${index}`)
   const keys = fundTypes.map((fundType) => getPlanListKey('KE', { fundType }))
   const { revision } = await selectCatalogOrigin(openOperatorDatabase(d1))

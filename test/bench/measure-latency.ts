@@ -1,5 +1,5 @@
 // How long a partner waits when D1 and KV are as slow as real ones, and for how many sequential round trips.
-import { makeCatalog } from './bench-setup.ts'
+import { makeCatalog } from './bench-catalog.ts'
 import { createPartner, importPlans, startService, type BenchPartner, type Bundle, type Service } from './service.ts'
 import type { Calls, Cost, Settings } from './slowed.ts'
 

@@ -1,6 +1,6 @@
 // Measures the memory of an isolate while partners request large lists, and don't read them.
 import { connect, type Socket } from 'node:net'
-import { makeCatalog } from './bench-setup.ts'
+import { makeCatalog } from './bench-catalog.ts'
 import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
 
 const countries = ['KE', 'UG', 'RW', 'TZ']

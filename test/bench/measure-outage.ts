@@ -1,5 +1,5 @@
 // Measures what callers notice, and how often D1 is asked, while D1 fails and partners have copies in KV.
-import { makeCatalog } from './bench-setup.ts'
+import { makeCatalog } from './bench-catalog.ts'
 import { runLoad } from './load.ts'
 import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
 import type { Calls, Settings } from './slowed.ts'

@@ -12,7 +12,6 @@ import {
   type PartnerChange,
 } from '../../src/db/partner-changes.ts'
 import {
-  selectKeyEntries,
   selectPartnerEntries,
   selectPartner,
   selectPartners,
@@ -162,12 +161,6 @@ test('an ended partner stays ended, without secrets and contact', async () => {
   await setContact(db, 'other', 'x')
   await setContact(db, 'other', null)
   expect(await env.DB.prepare('select count(*) as count from partner_contacts').first('count')).toBe(0)
-})
-
-test('a change of a key is recorded once', async () => {
-  await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K1')
-  await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K2')
-  expect((await selectKeyEntries(db)).map(({ kid }) => kid)).toEqual(['K2', 'K1'])
 })
 
 test('the ID of a change is at least the time in milliseconds and higher than the one before, also when the clock was set back', async () => {

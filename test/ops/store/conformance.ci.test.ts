@@ -14,13 +14,13 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { stageChanges } from '../../support/publish-plans.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
-import { openTextDatabase } from '../../support/text-database.ts'
+import { deliver, openTextDatabase, type Mode } from '../../support/text-database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { migrate, useLocalBindings } from '../support/local-bindings.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { deliver, runEveryStatement, type Mode } from '../support/every-statement.ts'
+import { runEveryStatement } from '../support/every-statement.ts'
 
 const persistTo = await createFolder(afterAll)
 const bindings = {

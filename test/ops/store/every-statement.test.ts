@@ -2,10 +2,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { openTextDatabase } from '../../support/text-database.ts'
+import { deliver, openTextDatabase } from '../../support/text-database.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { deliver, runEveryStatement } from '../support/every-statement.ts'
+import { runEveryStatement } from '../support/every-statement.ts'
 
 const bindings = useMemoryBindings()
 

@@ -18,7 +18,7 @@ import { serve } from '../../support/loopback-server.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
-import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
+import { deployWorker, useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 import { closePlan, openPlan } from '../support/publish-prepared.ts'
@@ -277,13 +277,7 @@ describe('when a change is made and the answer is lost', () => {
 describe('the names of a Worker’s secrets', () => {
   const { list, checkEditable } = openWorkerSecrets(target)
 
-  /** @returns the Worker, and its version, which has these secrets. */
-  function deploy(...names: string[]) {
-    cloudflare().secrets = new Map(names.map((name) => [name, 'x']))
-    const [worker] = cloudflare().workers.values()
-    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
-    return { worker, version: worker.versions[0] }
-  }
+  const deploy = (...names: string[]) => deployWorker(cloudflare(), ...names)
 
   test('are those of the live versions and of the latest, which differ after a rollback', async () => {
     const { worker, version } = deploy('FIRST', 'DROPPED')
@@ -306,7 +300,7 @@ describe('the names of a Worker’s secrets', () => {
   })
 
   test('are none while there is no Worker, and can be set', async () => {
-    cloudflare().secrets = undefined
+    cloudflare().workers.clear()
     expect(await list()).toEqual({ live: [], latest: [] })
     await checkEditable()
   })

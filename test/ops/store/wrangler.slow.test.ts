@@ -33,7 +33,8 @@ test('keys rotate creates the Worker with its first key, which signs, then rotat
   const [second = '', ...others] = await listKeys()
   expect(second).toMatch(/ next$/)
   expect(others).toEqual([first])
-  expect(new Set(cloudflare().secrets?.values()).size).toBe(2)
+  const [worker] = cloudflare().workers.values()
+  expect(new Set(worker?.versions.at(-1)?.bindings.map(({ text }) => text)).size).toBe(2)
 
   const { code } = await remote('keys', 'drop', String(Number.parseInt(first)), '--leaked', '--yes')
   expect({ code, keys: await listKeys() }).toEqual({ code: 0, keys: [second, expect.stringMatching(/ signs$/)] })

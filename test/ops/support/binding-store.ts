@@ -34,9 +34,12 @@ export function openBindingStore(
 }
 
 /** The store, when its database does not answer. */
-export function withoutDatabase(store: Store): Store {
+export function withoutDatabase(
+  store: Store,
+  error: Error = new CloudflareError('D1 is down', { kind: 'unknown' }),
+): Store {
   const fail = () => {
-    throw new CloudflareError('D1 is down', { kind: 'unknown' })
+    throw error
   }
   return { ...store, db: new Proxy(store.db, { get: fail }) }
 }

@@ -56,18 +56,7 @@ import { isCausedBy } from '../../../src/ops/store/failure.ts'
 import { makeRequest } from '../../support/insert-partner.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishAs, stageChanges } from '../../support/publish-plans.ts'
-import { listWrites, type Run } from '../../support/text-database.ts'
-
-export type Mode = 'once' | 'twice' | 'answer lost'
-
-/** A write arrives twice, also because its answer got lost: then, the second answer is the one that counts. */
-export function deliver(mode: Mode): Run {
-  return async (call, statement) => {
-    if (mode === 'once' || listWrites(statement).length === 0) return call()
-    const answers = [await call(), await call()] as const
-    return answers[mode === 'twice' ? 0 : 1]
-  }
-}
+import type { Mode } from '../../support/text-database.ts'
 
 /**
  * Makes every change, finds out the outcome as after a lost answer, and reads everything back.

@@ -8,7 +8,7 @@ import { addDatabase } from '../../account/d1-api.ts'
 import { addNamespace } from '../../account/kv-api.ts'
 import { setBindingId } from '../../account/project-copy.ts'
 import { useStores } from '../../account/stores.ts'
-import { addVersion, createWorker, deployVersions, readSecrets } from '../../account/workers.ts'
+import { addVersion, createWorker, deployVersions } from '../../account/workers.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
 import type { Bindings } from './memory-bindings.ts'
 
@@ -19,17 +19,12 @@ const namespaceId = 'b'.repeat(32)
 const workerName = 'partner-investment-plan-catalog-staging'
 const project = resolve(import.meta.dirname, '../../..')
 
-export interface FakeCloudflare extends Account {
-  /** The secrets of the Worker of staging; undefined while there is no Worker. */
-  secrets: Map<string, string> | undefined
-}
-
 /**
  * Starts the account before the first test of a file, and works in a folder whose wrangler.toml has the IDs of staging.
  * The variables that lead there are set before each test.
  */
-export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflare {
-  let fake: FakeCloudflare | undefined
+export function useFakeCloudflare(bindings: () => Bindings): () => Account {
+  let fake: Account | undefined
   const setVariables = () => {
     // Half of the pause before a retry is random: this number makes it 0.
     vi.spyOn(Math, 'random').mockReturnValue(-1)
@@ -38,7 +33,7 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
     vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', accountId)
   }
   beforeAll(async () => {
-    fake = exposeSecrets(await startAccount(useStores(bindings())))
+    fake = await startAccount(useStores(bindings()))
     const database = addDatabase(fake, databaseId, workerName)
     Object.assign(database, { primary_location_hint: 'weur', read_replication: { mode: 'auto' } })
     addNamespace(fake.namespaces, namespaceId, workerName)
@@ -64,22 +59,12 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
   }
 }
 
-/** Adds the secrets of the Worker of staging to the account. */
-function exposeSecrets(account: Account): FakeCloudflare {
-  const { workers } = account
-  return Object.defineProperty(account as FakeCloudflare, 'secrets', {
-    get: () => {
-      const version = workers.get(workerName)?.versions.at(-1)
-      return version && readSecrets(version.bindings)
-    },
-    set: (secrets: Map<string, string> | undefined) => {
-      workers.delete(workerName)
-      if (secrets === undefined) return
-      const worker = createWorker()
-      const bindings = [...secrets].map(([name, text]) => ({ name, type: 'secret_text', text }))
-      const { id } = addVersion(worker, { compatibilityDate: '2026-10-23', bindings, annotations: {} })
-      deployVersions(worker, [{ version_id: id, percentage: 100 }])
-      workers.set(workerName, worker)
-    },
-  })
+/** Replaces the Worker of staging by one with these secrets. @returns the Worker, and its version. */
+export function deployWorker({ workers }: Account, ...secrets: string[]) {
+  const worker = createWorker()
+  const bindings = secrets.map((name) => ({ name, type: 'secret_text', text: 'x' }))
+  const version = addVersion(worker, { compatibilityDate: '2026-10-23', bindings, annotations: {} })
+  deployVersions(worker, [{ version_id: version.id, percentage: 100 }])
+  workers.set(workerName, worker)
+  return { worker, version }
 }

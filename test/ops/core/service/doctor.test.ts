@@ -8,6 +8,7 @@ import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import type { SecretNames } from '../../../../src/ops/store/worker-secrets.ts'
 import { makePlan } from '../../../support/make-plan.ts'
+import { withoutDatabase } from '../../support/binding-store.ts'
 import { migrationFiles } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
 import {
@@ -140,14 +141,7 @@ test.each<[string, Circumstances]>([
 })
 
 describe('while D1 fails', () => {
-  const failing = (error: Error) => {
-    const db = new Proxy(store.db, {
-      get: () => {
-        throw error
-      },
-    })
-    return check({ on: { ...deployed, db }, isReplicated })
-  }
+  const failing = (error: Error) => check({ on: withoutDatabase(deployed, error), isReplicated })
   const rest = [
     'ok database: Read replication is on.',
     'ok cache: KV answers.',
