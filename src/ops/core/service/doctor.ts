@@ -211,7 +211,7 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Che
   if (signing === undefined) return []
   const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
-  if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}, ${keys.length - 1} more keys verify.`)]
+  if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}. Other keys: ${keys.length - 1}.`)]
   const advice = `replace it once a year, even without a known leak. Run: ${fix}`
   return [warning(`The key that signs, ${signing.kid}, is ${age}: ${advice}`)]
 }

@@ -145,7 +145,7 @@ describe('while D1 fails', () => {
   const rest = [
     'ok database: Read replication is on.',
     'ok cache: KV answers.',
-    `ok keys: ${kid} signs and is 0 days old, 0 more keys verify.`,
+    `ok keys: ${kid} signs and is 0 days old. Other keys: 0.`,
   ]
   const partners =
     'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown end the access of a partner all the same. See "D1 is down" in src/worker/ONCALL.md.'
