@@ -8,7 +8,7 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
 export const partnerKeyPrefix = 'partner:v3:'
 
 /**
- * A command that changes a partner puts a mark in the place of the partner's copy: an empty value with this metadata. While D1 fails, a
+ * A command that changes a partner replaces the partner's copy with a mark: an empty value with this metadata. While D1 fails, a
  * Worker that has read the mark uses no data about the partner from before `endedAtMs`.
  */
 export interface PartnerMark {

@@ -10,13 +10,13 @@ export interface MergeRule {
   dateField?: string
 }
 
-const ofMonth: MergeRule = { dateField: 'performanceDate' }
+const monthlyReturn: MergeRule = { dateField: 'performanceDate' }
 
 export const mergeRules: Readonly<Record<string, MergeRule>> = {
   viewableIn: { isSet: true },
   isInvestable: { compute: ({ nonInvestableNote }) => nonInvestableNote === null },
-  performance1: ofMonth,
-  performance3: ofMonth,
-  performance5: ofMonth,
-  performance10: ofMonth,
+  performance1: monthlyReturn,
+  performance3: monthlyReturn,
+  performance5: monthlyReturn,
+  performance10: monthlyReturn,
 }

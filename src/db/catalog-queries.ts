@@ -72,7 +72,7 @@ export interface ListSize {
 }
 
 export interface CatalogSize {
-  /** The number of plans in the catalog, also of those on no list. */
+  /** The number of plans in the catalog, including plans on no list. */
   plans: number
   /** The size of each country's list, by country code. */
   lists: ReadonlyMap<string, ListSize>

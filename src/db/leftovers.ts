@@ -7,7 +7,7 @@ import { changeRecord, partnerContacts } from './schema.ts'
 
 const newest = alias(changeRecord, 'newest')
 
-/** Deletes the hashes of secrets from all rows of each partner except its newest row, and deletes the contacts of ended partners. */
+/** Deletes secret hashes from each partner's older rows of the record, and the contacts of ended partners. */
 export async function deleteLeftovers(db: Database): Promise<void> {
   await db.run(sql`
     update ${changeRecord} set ${writeAssignments(changeRecord, { secrets: null })}

@@ -6,13 +6,13 @@ import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 /** Drizzle's query builder, which is also a `Database`. Pass no null and no boolean as a parameter: Cloudflare's HTTP API refuses them. */
 export type OperatorDatabase = SqliteRemoteDatabase & { reportProgress?: Database['reportProgress'] }
 
-/** Makes the command line's database. @param execute runs a statement with a `?` for each parameter. Returns rows as arrays. */
+/** Makes the command line's database. @param execute runs a statement with a `?` for each parameter, and returns rows as arrays. */
 export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
 ): OperatorDatabase {
   return drizzle(async (text, params, method) => {
     // drizzle's type for an answer of `get` does not allow that there is no row.
-    if (method === 'get') throw new TypeError('Use all() in the place of get()')
+    if (method === 'get') throw new TypeError('Use all() instead of get()')
     return { rows: await execute({ sql: text, params }, method === 'run' ? 'run' : 'values') }
   })
 }

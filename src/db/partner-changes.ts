@@ -187,12 +187,12 @@ export async function setContact(db: OperatorDatabase, shortName: string, contac
     await db.delete(partnerContacts).where(eq(partnerContacts.shortName, shortName))
     return
   }
-  const ofOpenPartner = db
+  const contactRow = db
     .select({ shortName: newest.shortName, contact: sql`${contact}`.as('contact') })
     .from(newest)
     .where(and(eq(newest.id, selectNewestId(db, shortName)), isNull(newest.endedAt)))
   await db
     .insert(partnerContacts)
-    .select(ofOpenPartner)
+    .select(contactRow)
     .onConflictDoUpdate({ target: partnerContacts.shortName, set: { contact } })
 }

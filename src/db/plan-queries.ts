@@ -74,7 +74,7 @@ const fulfilsFilters = sql.join(
   sql` and `,
 )
 
-/** The first row has the revision in the place of a document: SQLite sorts null before all IDs. */
+/** The first row has the revision instead of a document: SQLite sorts null before all IDs. */
 const listQuery = writeQuery(sql`
   select null as id, ${newestRevision} as value
   union all

@@ -24,8 +24,8 @@ import { notFoundPage } from './not-found-page.ts'
 const source = import.meta.dirname
 const modules = join(source, '../../node_modules')
 
-/** Returns the value of SITE_ORIGIN, empty if the variable is not set. @throws Error if the value is not an origin */
-export function readSiteOrigin(value = ''): string {
+/** Checks the value of SITE_ORIGIN, and returns it. An empty origin is valid. @throws Error for any other value that is no origin. */
+export function checkSiteOrigin(value = ''): string {
   if (value === '' || readOrigin(value) === value) return value
   throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${value}; http: only for this machine.`)
 }
@@ -129,4 +129,4 @@ async function readLicenses(): Promise<string> {
   return licenses.join('\n---\n\n')
 }
 
-if (import.meta.main) await buildSite(join(source, '../../dist/site'), readSiteOrigin(process.env['SITE_ORIGIN']))
+if (import.meta.main) await buildSite(join(source, '../../dist/site'), checkSiteOrigin(process.env['SITE_ORIGIN']))

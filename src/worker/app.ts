@@ -6,7 +6,7 @@ import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
 import { answerNotFound } from './http/not-found.ts'
 import { createRoutes } from './http/create-routes.ts'
-import type { TakeLine } from './http/line-budget.ts'
+import type { AllowLine } from './http/line-budget.ts'
 import { createRequestLog } from './http/request-log.ts'
 import { requireHttps } from './http/require-https.ts'
 import { describeError } from './log.ts'
@@ -14,9 +14,9 @@ import { createPlansEndpoint, type PlansDependencies } from './plans/plans-route
 import { RateLimitError, ratePeriodSeconds } from './rate-limit.ts'
 import { createTokenEndpoint, type TokenDependencies } from './token/token-route.ts'
 
-export function createApp(isolate: { takeLine: TakeLine } & TokenDependencies & PlansDependencies) {
+export function createApp(isolate: { allowLine: AllowLine } & TokenDependencies & PlansDependencies) {
   return createRoutes()
-    .use(createRequestLog(isolate.takeLine))
+    .use(createRequestLog(isolate.allowLine))
     .use(requireHttps)
     .route(tokenPath, createTokenEndpoint(isolate))
     .route(plansPath, createPlansEndpoint(isolate))

@@ -25,6 +25,6 @@ export function createIsolate({ maxStreamedBytes, ...cacheBounds } = bounds) {
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
     ...cache,
     respondConditionally: createRespondConditionally(maxStreamedBytes, cache.isHeld),
-    takeLine: createLineBudget(),
+    allowLine: createLineBudget(),
   }
 }

@@ -17,7 +17,7 @@ interface BareEnv {
 const headers = { 'Content-Type': 'application/json' }
 const sliceBytes = 64 * 1024
 const encoder = new TextEncoder()
-const takeLine = createLineBudget()
+const allowLine = createLineBudget()
 let bytes: Uint8Array | undefined
 let key: CryptoKey | undefined
 
@@ -65,7 +65,7 @@ function answerList(request: Request, body: Uint8Array | ArrayBuffer | ReadableS
   const tier = 'memory'
   const endedAtMs = Date.now()
   const durationMs = endedAtMs - startedAtMs
-  if (!takeLine(endedAtMs)) return response
+  if (!allowLine(endedAtMs)) return response
   const { method, url: route } = request
   const partner = request.headers.get('Authorization')?.slice(0, 6)
   const usage = { route, status, durationMs, partner, country: 'KE', tier, ageSeconds: 0 }

@@ -29,7 +29,7 @@ export class CloudflareError extends Error implements StoreFailure {
     Object.assign(this, details)
   }
 
-  /** Makes the same error with the kind `unknown`, for a call of which an earlier attempt may have had its effect. */
+  /** Makes the same error with the kind `unknown`: an earlier attempt of the call may have had its effect. */
   asUnknown(): CloudflareError {
     return new CloudflareError(this.message, { codes: this.codes, kind: 'unknown' })
   }

@@ -23,7 +23,7 @@ export interface Pacing {
 
 /**
  * Repeats a call until it succeeds, or fails with a kind that is not repeated, or a limit is reached.
- * @throws the last error. Its kind is `unknown` if an attempt before may have had its effect.
+ * @throws the last error. Its kind is `unknown` if an earlier attempt may have had its effect.
  */
 export async function retry<T>(
   call: () => Promise<T>,
@@ -35,7 +35,7 @@ export async function retry<T>(
       return await call()
     } catch (error) {
       const failure = findFailure(error)
-      // An earlier attempt may have had its effect, even if this attempt was refused.
+      // A refusal of this attempt does not tell whether an earlier attempt had its effect.
       const lastError = unknownFailures > 0 && error instanceof CloudflareError ? error.asUnknown() : error
       if (failure?.kind !== 'busy' && failure?.kind !== 'unknown') throw lastError
       if (failure.kind === 'unknown') unknownFailures++

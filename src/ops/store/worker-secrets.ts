@@ -12,7 +12,7 @@ import { finishWrangler, startWrangler } from './wrangler.ts'
 export interface SecretNames {
   /** The secrets of the versions that answer requests. */
   live: string[]
-  /** The secrets of the latest version. Only these are kept by the next deploy. */
+  /** The secrets of the latest version. The next deploy keeps only these secrets. */
   latest: string[]
 }
 

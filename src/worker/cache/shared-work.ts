@@ -13,7 +13,7 @@ interface Running<T> {
 /**
  * Returns a function that runs `work`, or waits for the work that another request runs under the same key. A request keeps the work
  * that it starts alive with `waitUntil`. If the request is cancelled even so, its work never settles: when the work is 11 s old, one of
- * the waiting requests starts its own work, and the others wait for that. All other work settles at the deadlines of D1 and KV, so the
+ * the waiting requests starts new work, and the others wait for the new work. All other work settles at the deadlines of D1 and KV, so the
  * map stays small.
  * @param clock the time in Unix milliseconds
  */
@@ -29,7 +29,7 @@ export function createSharedWork<T>(clock: () => number) {
       const waitMs = Math.min(remainingMs, maxWorkMs)
       return withDeadline(other.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
         if (!(error instanceof Abandoned)) throw error
-        // The first request that gets here starts its own work. The others find that work under the key.
+        // The first request that gets here starts new work. The others find the new work under the key.
         forget(key, other)
         return share(key, context, work)
       })

@@ -4,7 +4,7 @@ import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import { log, writeDataPoint } from '../log.ts'
 import type { AppEnv } from '../app-env.ts'
-import type { TakeLine } from './line-budget.ts'
+import type { AllowLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
 
 /** A list from memory that takes longer always gets a log line. Waiting for a check, about 200 ms if D1 is far away, is not slow. */
@@ -13,7 +13,7 @@ const slowMs = 500
 const maxReasonLength = 512
 
 /** Returns middleware that gives each request an ID and a time, and after the answer writes the data point and the log line. */
-export function createRequestLog(takeLine: TakeLine) {
+export function createRequestLog(allowLine: AllowLine) {
   return createMiddleware<AppEnv>(async function logRequest(c, next) {
     const requestId = crypto.randomUUID()
     const nowMs = Date.now()
@@ -31,7 +31,7 @@ export function createRequestLog(takeLine: TakeLine) {
     const isUsualList = isCurrentList && status < 400 && durationMs <= slowMs
     const isFromStranger = partner === undefined && status < 500
     const isMinor = isUsualList || isFromStranger
-    if (isMinor && !takeLine(endedAtMs)) return
+    if (isMinor && !allowLine(endedAtMs)) return
     log(status < 500 ? 'info' : 'error', { event: 'request', requestId, method: c.req.method, ...facts })
   })
 }

@@ -1,14 +1,14 @@
 // The isolate that serves the test file's requests. A test can replace it by a new one, which remembers nothing.
 import { createApp } from '../../../src/worker/app.ts'
-import type { TakeLine } from '../../../src/worker/http/line-budget.ts'
+import type { AllowLine } from '../../../src/worker/http/line-budget.ts'
 import { createIsolate } from '../../../src/worker/isolate.ts'
 
 let app: ReturnType<typeof createApp>
 startNewIsolate()
 
 /** By default, all requests have log lines, so that the search for leaks sees every line. */
-export function startNewIsolate(takeLine: TakeLine = () => true): void {
-  app = createApp({ ...createIsolate(), takeLine })
+export function startNewIsolate(allowLine: AllowLine = () => true): void {
+  app = createApp({ ...createIsolate(), allowLine })
 }
 
 /** Requests that `work` sends go to a new isolate, and later ones to this one again. */

@@ -147,9 +147,9 @@ export const catalog = {
     },
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
-      const nameEffect = (changes: readonly PlanChange[]) =>
+      const findEffectToConfirm = (changes: readonly PlanChange[]) =>
         `${countPlans(changes.length)} will be as before publication ${id}.`
-      return publishChange({ ...prepared, dueAt: at }, run, { nameEffect, dryRun, review })
+      return publishChange({ ...prepared, dueAt: at }, run, { findEffectToConfirm, dryRun, review })
     },
   }),
 
@@ -170,8 +170,8 @@ export const catalog = {
       const isCancelled = redone.state === 'cancelled'
       const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
       const oldPublication = `Publication ${id} by ${redone.actor}${approved}`
-      const nameEffect = () => `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const output = await publishChange(prepared, run, { nameEffect, dryRun, review })
+      const findEffectToConfirm = () => `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
+      const output = await publishChange(prepared, run, { findEffectToConfirm, dryRun, review })
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
       const notCancelled = await endRedone(run.store, id, newPublication, run.attribution)
@@ -255,7 +255,7 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
   const published = await publishChange({ ...prepared, dueAt: at }, run, {
     dryRun,
     review,
-    nameEffect: (changes) => {
+    findEffectToConfirm: (changes) => {
       const { changed, removed } = countKinds(changes)
       return changed + removed === 0 ? undefined : `${countPlans(changed + removed)} will be changed or removed.`
     },

@@ -36,10 +36,10 @@ interface Options {
   /** The file name of a spreadsheet, into which the change is written. */
   review?: string | undefined
   /**
-   * Returns a sentence for the question, such as `3 plans will be removed.` With a sentence, the question is asked even without a warning;
-   * with undefined, only if there is a warning.
+   * Returns an effect that the operator must confirm even if there is no warning, such as `3 plans will be removed.` Without such an
+   * effect, returns undefined: then the operator is asked only if there is a warning.
    */
-  nameEffect?: (changes: readonly PlanChange[]) => string | undefined
+  findEffectToConfirm?: (changes: readonly PlanChange[]) => string | undefined
   /** @returns lines to print after the difference. */
   describeRest?: (changes: readonly PlanChange[]) => string[]
 }
@@ -76,12 +76,12 @@ function makeOutput(changes: readonly PlanChange[], publication?: Publication) {
   return { data, changes, text: '' }
 }
 
-/** Prints a change with its warnings. Asks whether to publish the change if there is a warning, or `nameEffect` returned a sentence. */
+/** Prints a change with its warnings. Asks whether to publish the change if there is a warning, or `findEffectToConfirm` returned a sentence. */
 async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Options): Promise<void> {
   const { changes, notes, warnings, dueAt } = proposal
-  const { dryRun: isDryRun, review, nameEffect, describeRest } = options
+  const { dryRun: isDryRun, review, findEffectToConfirm, describeRest } = options
   if (changes.length > 0) await writeReview(review, proposal, run)
-  const effect = nameEffect?.(changes)
+  const effect = findEffectToConfirm?.(changes)
   const warningHint = warnings.length > 0 ? 'There are warnings above.' : undefined
   const willAsk = changes.length > 0 && !isDryRun && Boolean(effect || warningHint)
   const report = willAsk ? run.reportAsked : run.report

@@ -50,13 +50,13 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   if (allLeaks.length === 0) {
     if (hints.length === 0)
       throw new UserError(`This is no secret, token or signing key of this service: ${secretForm}.`)
-    return { data: [], text: '', findings: 'The text has no other secret, token or signing key.' }
+    return { data: [], text: '', findings: 'The rest of the text has no secret, token or signing key.' }
   }
   const leaks = allLeaks.slice(0, maxLeaks)
   const { known, problems } = await readKnown(leaks, run)
   const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, known)))
   const leftOut = allLeaks.length - leaks.length
-  if (leftOut > 0) run.warn(`The text has ${leftOut} more. Delete from it what is listed below, and run this again.`)
+  if (leftOut > 0) run.warn(`Leaks not listed: ${leftOut}. Delete the listed leaks from the text, and run this again.`)
   const hasToken = leaks.some(({ kind }) => kind === 'token')
   const output = {
     data: rows,

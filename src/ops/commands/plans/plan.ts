@@ -110,11 +110,11 @@ export const plan = {
   }),
 }
 
-/** Publishes a change of a plan. If nothing changes, prints the pending changes of the plan. */
+/** Publishes a change of a plan. If the plan already has the new values, prints its scheduled changes, and those that wait for approval. */
 async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Output> {
   const { id, identifier } = prepared.plan
   const output = await publishChange(prepared, run, {
-    nameEffect: describeInvestability,
+    findEffectToConfirm: describeInvestability,
     describeRest: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),
   })
   if (output.changes.length > 0) return output

@@ -52,10 +52,10 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   const fieldsByPlan = Map.groupBy(fields, ({ plan }) => plan)
   const messages = new Map<ChangedField, string[]>()
   for (const { subject, field: path, message } of doubts) {
-    const ofPlan = fieldsByPlan.get(subject) ?? []
-    const doubted = ofPlan.filter(({ field }) => isAbout(path, field))
-    // A doubt about a field that does not change, such as a name on another list, stands beside all changed fields of the plan.
-    for (const changed of doubted.length > 0 ? doubted : ofPlan) {
+    const planFields = fieldsByPlan.get(subject) ?? []
+    const doubtedFields = planFields.filter(({ field }) => isAbout(path, field))
+    // A doubt about an unchanged field, such as the name of a plan that appears on a list, stands in all rows of the plan.
+    for (const changed of doubtedFields.length > 0 ? doubtedFields : planFields) {
       messages.set(changed, [...(messages.get(changed) ?? []), message])
     }
   }

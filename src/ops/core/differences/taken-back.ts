@@ -39,10 +39,10 @@ type RecentChange = PlanChange & { publication: string }
 function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
   const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
-    const ofPath = compared.filter(({ paths }) => paths.has(path))
-    const isBack = ofPath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
+    const samePath = compared.filter(({ paths }) => paths.has(path))
+    const isBack = samePath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
     // The latest change of the path made the current value, which is lost.
-    return isBack ? ofPath.slice(0, 1).map(({ earlier }) => earlier) : []
+    return isBack ? samePath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 

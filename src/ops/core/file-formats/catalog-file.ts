@@ -74,17 +74,17 @@ function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   }
 }
 
-/** Makes the defect for a name that an object has twice, or that is unsafe. @param path the path of the name in the file. */
+/** Makes the defect for a repeated or unsafe name of a field. @param path the path of the field in the file. */
 function makeWrongNameDefect(file: unknown, path: Path): Defect {
-  const [start, index, ...inPlan] = path
-  const isInPlan = start === 'plans' && typeof index === 'number'
-  const place = isInPlan ? locatePlan(readPath(file, start, index), index) : wholeFile
-  const names = isInPlan ? inPlan : path
-  if (names.at(-1) === unsafeName) {
-    const field = names.slice(0, -1).join('.') || undefined
-    return makeUnknownNameDefect({ ...place, field }, 'field', unsafeName, [])
+  const [list, index, ...pathInPlan] = path
+  const isInPlan = list === 'plans' && typeof index === 'number'
+  const place = isInPlan ? locatePlan(readPath(file, list, index), index) : wholeFile
+  const fieldPath = isInPlan ? pathInPlan : path
+  if (fieldPath.at(-1) === unsafeName) {
+    const parentField = fieldPath.slice(0, -1).join('.') || undefined
+    return makeUnknownNameDefect({ ...place, field: parentField }, 'field', unsafeName, [])
   }
-  return { place: { ...place, field: names.join('.') }, expected: 'one value', found: 'a second' }
+  return { place: { ...place, field: fieldPath.join('.') }, expected: 'one value', found: 'a second' }
 }
 
 /** Names a plan by its identifier, or without an identifier by its number. @param index the position in the file, from 0. */
@@ -155,9 +155,9 @@ export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defe
   const misfit = finder.findMisfit()
   const contradictions = misfit && 'contradictions' in misfit ? misfit.contradictions : []
   // The other contradictions are about an identifier: `findDuplicates` finds them, too.
-  const ofObjects = contradictions.filter(({ value }) => isJsonObject(value))
+  const objectContradictions = contradictions.filter(({ value }) => isJsonObject(value))
   const placesByIdentifier = new Map([...plans].map(([{ identifier }, place]) => [identifier, place]))
-  return [...findDuplicates(plans), ...describeContradictions(ofObjects, placesByIdentifier)]
+  return [...findDuplicates(plans), ...describeContradictions(objectContradictions, placesByIdentifier)]
 }
 
 /** Finds IDs and identifiers that an earlier plan of the file has. */

@@ -39,10 +39,10 @@ const maxLinesOfKind = 10
 export function makeDefectError(defects: readonly Defect[]): UserError {
   const groups = Map.groupBy(defects, makeKindKey)
   const lines = defects.flatMap((defect) => {
-    const ofKind = groups.get(makeKindKey(defect)) ?? []
-    if (ofKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
-    const otherCount = (ofKind.length - 1).toLocaleString('en')
-    return ofKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
+    const sameKind = groups.get(makeKindKey(defect)) ?? []
+    if (sameKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
+    const otherCount = (sameKind.length - 1).toLocaleString('en')
+    return sameKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
   })
   return new UserError([...new Set(lines)])
 }

@@ -23,8 +23,8 @@ const maxMessagesPerRule = 3
  * their fields.
  */
 export function foldFindings<Finding extends PlanFinding>(findings: readonly Finding[]): Finding[] {
-  return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((ofRule) => {
-    const groups = [...Map.groupBy(ofRule, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
+  return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((sameRule) => {
+    const groups = [...Map.groupBy(sameRule, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
     const rest = groups.slice(maxMessagesPerRule).flat()
     const fields = new Set(rest.flatMap(({ field }) => field ?? []))
     const where = fields.size === 0 ? '' : ` in ${nameSome([...fields])}`

@@ -68,7 +68,7 @@ export async function explainPlan(
   const closed = isInvestable ? '' : ' It is closed to investment, which does not affect the list.'
   return {
     reason: 'viewable',
-    sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, without a filter or with any of ${filters}.${closed}`,
+    sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, and matches the filters ${filters}.${closed}`,
     fix: `To take it off the list: ${command('plan', 'withdraw', identifier, '--country', country)}`,
   }
 }

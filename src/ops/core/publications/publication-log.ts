@@ -57,7 +57,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   })
 }
 
-/** Lists the pending ones of `rows`, and if one is scheduled, all other scheduled publications, which may conflict with that one. */
+/** Lists the pending publications of `rows`. If one is scheduled, adds all other scheduled publications, because two may conflict. */
 async function listForForecast(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
   if (pending.every(({ state }) => state !== 'scheduled')) return pending
@@ -110,7 +110,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   const row = await findPublication(store, id)
   const redone = row.redoneId === null ? undefined : await findPublication(store, row.redoneId)
   const publications = await listForForecast(db, [row])
-  // Other publications may have thousands of plans. A forecast with others reads only contested plans, and lacks the other changes.
+  // Other publications may have thousands of plans: a forecast with them reads only contested plans, so its changes are incomplete.
   const isAlone = publications.length === 1
   const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'contested' })
   const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }

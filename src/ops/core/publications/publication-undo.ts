@@ -29,7 +29,7 @@ export interface UndoChoice {
 
 /**
  * Computes the publication that takes publication `id` back, and does not publish it. Later changes of other fields stay.
- * @throws UserError that names the later changes of the same fields, unless `exceptChanged` leaves these plans out and others remain.
+ * @throws UserError that names later changes of the same fields. With `exceptChanged`, throws only if no plan is left to take back.
  */
 export async function prepareUndo(
   store: Store,

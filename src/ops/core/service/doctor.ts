@@ -253,8 +253,8 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       const fix =
         earlierId === undefined
           ? `To make it again: ${command('redo', id)}`
-          : `To keep its values, cancel the other publication: ${command('cancel', earlierId)}`
-      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel it: ${command('cancel', id)}`
+          : `To keep its values, cancel publication ${earlierId}: ${command('cancel', earlierId)}`
+      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${command('cancel', id)}`
     }),
     ...conflicted.map(
       ({ id, conflict }) =>

@@ -85,20 +85,20 @@ export const alerts = {
           }),
   },
   'kv-failures': {
-    rule: `In an hour, over ${maxPercentFromD1} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxUnjudgedLists} such lists are too few to judge.`,
+    rule: `In an hour, over ${maxPercentFromD1} % of the lists that are not in memory come from D1 instead of KV. Up to ${maxUnjudgedLists} lists from D1 and KV are too few to judge.`,
     writeQuery: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${isWithin(60)} AND (blob4 = 'kv' OR blob4 = 'd1-miss') GROUP BY tier`,
     evaluate: (rows) => {
       const lists = sumCounts(rows, 'lists')
       const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1-miss')
       const listsFromD1 = sumCounts(rowsOfD1, 'lists')
-      const message = `${listsFromD1} of ${lists} lists that memory did not have came from D1.`
+      const message = `${listsFromD1} of ${lists} lists that were not in memory came from D1.`
       const isTooMany = listsFromD1 * 100 > maxPercentFromD1 * lists
       return isTooMany && lists > maxUnjudgedLists ? problem(message) : ok(message)
     },
   },
   traffic: {
-    rule: `In ${quietMinutes / 60} hours, there is no request at all. If no partner sent one in a day, that is a warning.`,
+    rule: `In ${quietMinutes / 60} hours, there is no request at all. A day without a partner's request is a warning.`,
     writeQuery: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${isWithin(quietMinutes)}) AS recent FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner`,
     evaluate: (rows, smokePartner) => {

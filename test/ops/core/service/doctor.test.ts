@@ -229,7 +229,7 @@ describe('publications', () => {
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} redo ${doomed}; to cancel it: ${command} cancel ${doomed}$`,
+          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} redo ${doomed}; to cancel publication ${doomed}: ${command} cancel ${doomed}$`,
         ),
       ),
     ])
@@ -240,7 +240,7 @@ describe('publications', () => {
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${second} will conflict: publication ${first} changes .* the other publication: ${command} cancel ${first}; to cancel it: ${command} cancel ${second}$`,
+          `^problem publications: Publication ${second} will conflict: publication ${first} changes .* cancel publication ${first}: ${command} cancel ${first}; to cancel publication ${second}: ${command} cancel ${second}$`,
         ),
       ),
     ])
