@@ -19,10 +19,6 @@ describe.each(documents)('%s', (document) => {
     const files = [...named, ...linked.map((link) => join(dirname(document), link))]
     expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
   })
-
-  test('holds no placeholder of a table', () => {
-    expect(text.split('\n').filter((line) => /^[A-Z]+TABLE$/.test(line))).toEqual([])
-  })
 })
 
 test('ONCALL.md shows lines that watch prints', () => {

@@ -1,9 +1,8 @@
-// Wrangler as a program, against a loopback server in the place of Cloudflare's API.
-import { expect, test } from 'vitest'
+// Wrangler as a program, against a loopback server in the place of Cloudflare's API. deployment.slow.test.ts has what succeeds.
+import { beforeAll, expect, test } from 'vitest'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { migrate, useLocalBindings } from '../support/local-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
-import { runFile } from '../../support/run-file.ts'
 
 const bindings = useLocalBindings()
 const cloudflare = useFakeCloudflare(bindings)
@@ -14,30 +13,9 @@ const listKeys = async () => {
   return (JSON.parse(stdout) as { kid: string; use: string }[]).map(({ kid, use }) => `${kid} ${use}`)
 }
 
-test('the command that a missing migration names migrates the database', async () => {
-  const migration = 'npm run migrate -- --remote --env staging'
-  const stderr = `The database of [env.staging] is not migrated.\nRun: ${migration}\n`
-  expect(await remote('partner', 'list')).toEqual(refused(stderr))
-  await runFile('sh', ['-c', migration])
-  const { code, stdout } = await remote('partner', 'list')
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-})
-
-test('keys rotate creates the Worker with its first key, which signs, then rotates; keys drop deletes a leaked key', async () => {
-  expect((await remote('keys', 'rotate')).code).toBe(0)
-  const [first = ''] = await listKeys()
-  expect(first).toMatch(/ signs$/)
-  expect(Math.abs(Number.parseInt(first) - Date.now() / 1000)).toBeLessThan(60)
-
-  expect((await remote('keys', 'rotate')).code).toBe(0)
-  const [second = '', ...others] = await listKeys()
-  expect(second).toMatch(/ next$/)
-  expect(others).toEqual([first])
-  const [worker] = cloudflare().workers.values()
-  expect(new Set(worker?.versions.at(-1)?.bindings.map(({ text }) => text)).size).toBe(2)
-
-  const { code } = await remote('keys', 'drop', String(Number.parseInt(first)), '--leaked', '--yes')
-  expect({ code, keys: await listKeys() }).toEqual({ code: 0, keys: [second, expect.stringMatching(/ signs$/)] })
+beforeAll(async () => {
+  await migrate(bindings().DB)
+  for (const _ of ['makes the Worker', 'adds a key']) await remote('keys', 'rotate')
 })
 
 test('a change of secrets that Cloudflare refuses says so, and that the record has it', async () => {
