@@ -6,7 +6,7 @@ import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 /** A column whose values have a type. */
 type ColumnOf<Value> = SQLiteColumn & { _: { data: Value } }
 
-/** Values by the names of the columns in the schema: of the column's type, another column of that type, or any SQL. */
+/** For each column, a value of its type, another column of its type, or any SQL. */
 export type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | ColumnOf<Row[Name]> }
 
 export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>

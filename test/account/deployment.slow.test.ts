@@ -110,7 +110,7 @@ test('after a rollback, keys can be rotated again when the next deploy is made',
   const recorded = await readRecord()
   await expectRefusal(
     keys('rotate'),
-    /^The secrets .* the latest version does not get all requests\.\nDeploy first: npm run deploy -- --env staging$/m,
+    /^The secrets .* until its latest version gets all requests\.\nDeploy first: npm run deploy -- --env staging$/m,
   )
   expect(await readRecord()).toBe(recorded)
   await follow(deploy)

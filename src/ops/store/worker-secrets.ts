@@ -51,7 +51,7 @@ async function checkEditable(target: Target): Promise<void> {
   const [live, latest] = await Promise.all(versions).catch(throwAsUserError)
   if (live.every(({ versionId }) => versionId === latest)) return
   throw new UserError([
-    `${failureText}, because the latest version does not get all requests.`,
+    'The secrets of the Worker can’t be changed until its latest version gets all requests.',
     `Deploy first: ${describeDeploy(target)}`,
   ])
 }

@@ -309,7 +309,7 @@ describe('the names of a Worker’s secrets', () => {
     const { worker, version } = deploy('FIRST')
     await checkEditable()
     const problem =
-      'The secrets of the Worker could not be changed, because the latest version does not get all requests.\nDeploy first: npm run deploy -- --env staging'
+      'The secrets of the Worker can’t be changed until its latest version gets all requests.\nDeploy first: npm run deploy -- --env staging'
     const { id: latest } = addVersion(worker, version)
     await expect(checkEditable()).rejects.toThrow(new UserError(problem))
     deployVersions(worker, [

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../../json.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
-import { makeUnknownNameDefect, type Defect, type Place } from '../file-formats/defect.ts'
+import { makeUnknownNameDefect, typedInCommand, type Defect, type Place } from '../file-formats/defect.ts'
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
 import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -47,16 +47,15 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   return { patches: [...patches.values()], defects, origin, sheet, notes }
 }
 
-/** Reads `name=value` words of a command line, such as `minTopUpAmounts.KES=500`. @returns the fields, and a defect for each wrong word. */
+/** Reads a patch from words of a command, such as `minTopUpAmounts.KES=500`. @returns the patch, and a defect for each wrong word. */
 export function parseAssignments(assignments: readonly string[]): FieldPatch & { defects: Defect[] } {
-  const place: Place = { kind: 'command', owner: '' }
   const defects: Defect[] = []
   const fields: Record<string, unknown> = {}
   const seen = new Set<string>()
   for (const assignment of assignments) {
     const [, name, text = ''] = /^([^=]*)=(.*)$/s.exec(assignment) ?? []
     const addDefect = (expected: string, found: string) =>
-      defects.push({ place: { ...place, field: name }, expected, found })
+      defects.push({ place: { ...typedInCommand, field: name }, expected, found })
     if (name === undefined) {
       addDefect('a field and its value, as name=value', describeValue(assignment))
       continue
@@ -64,10 +63,10 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     const column = findColumn(name)
     if (column === undefined) {
       const names = listColumns([]).map((known) => known.name)
-      defects.push(makeUnknownNameDefect(place, 'field', name, names))
+      defects.push(makeUnknownNameDefect(typedInCommand, 'field', name, names))
     } else if ('expected' in column) {
       // The name is of an amount with a wrong currency.
-      defects.push({ place, expected: `${column.expected} after the dot`, found: describeValue(name) })
+      defects.push({ place: typedInCommand, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
       addDefect('no value, because partners know the plan by it', describeValue(text))
     } else if (seen.has(name)) addDefect('one value', 'a second')
@@ -79,7 +78,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     }
     seen.add(name)
   }
-  return { fields, place, defects }
+  return { fields, place: typedInCommand, defects }
 }
 
 /** The objects that plans share, such as categories, by their field and ID: the key is `category 5`. */

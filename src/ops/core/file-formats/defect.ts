@@ -12,6 +12,7 @@ export interface Place {
 }
 
 export const wholeFile: Place = { kind: 'file', owner: 'the file' }
+export const typedInCommand: Place = { kind: 'command', owner: '' }
 
 /** `expected` and `found` are parts of one sentence: expected a number; found "abc", as in row 2. */
 export interface Defect {

@@ -36,7 +36,7 @@ export type PartnerRequest =
 export interface ReplacedSecrets {
   /** The partner before the change. */
   before: Partner
-  /** They have the new secret, which is stored nowhere. */
+  /** Include the new secret, which is stored nowhere. */
   credentials: Credentials
   /** The Unix second at which the earlier secret ends; null when no earlier secret works. */
   earlierExpiresAt: number | null

@@ -43,7 +43,7 @@ const maxWaitMs = 5000
 
 /** The changes that end secrets or tokens at once and for good. A suspension is not among them: it can be lifted. */
 const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
-/** Those of `endingKinds` that also make a secret. A repeated command makes another secret, and ends the first. */
+/** The kinds of `endingKinds` that also make a secret. A repeated command makes another secret, and ends the first. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
 /** Returns whether a change ends access at once. A new country, or a rotation with a grace period, does not. */

@@ -4,7 +4,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
 import { isInScope, readCompared, selectRestored, selectPlansSharingClaims } from '../../../db/rebase.ts'
-import { createConflictFinder } from './later-changes.ts'
+import { createCauseFinder } from './later-changes.ts'
 
 /** Plans by their IDs; null for a plan that does not exist. */
 type Plans = ReadonlyMap<number, CatalogPlan | null>
@@ -74,8 +74,8 @@ export interface Forecast {
 }
 
 /**
- * Publishes pending publications in memory: the scheduled ones one after the other, in the order of their times. Each waiting publication
- * is compared with the catalog before all scheduled ones, as if it were approved now.
+ * Publishes the scheduled publications in memory, in the order of their times. Compares each waiting publication with the catalog before
+ * all scheduled publications, as if the waiting publication were approved now.
  * @param firstChange a change that is published before all pending publications.
  */
 export function foresee(pending: PendingPublications, firstChange: readonly PlanChange[] = []): Forecast {
@@ -122,7 +122,7 @@ function foreseePublication(
 /** Adds to a conflict the IDs of the publications that cause the conflict. @param earlier the changes of all earlier publications, by ID. */
 function addCauses(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
   if (misfit.kind !== 'changed_fields') return misfit
-  const listConflictFields = createConflictFinder(misfit.conflicts)
-  const causes = [...earlier].filter(([, changes]) => changes.some((change) => listConflictFields(change).length > 0))
+  const listCausingFields = createCauseFinder(misfit.conflicts)
+  const causes = [...earlier].filter(([, changes]) => changes.some((change) => listCausingFields(change).length > 0))
   return { ...misfit, by: causes.map(([id]) => id) }
 }

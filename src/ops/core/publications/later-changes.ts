@@ -25,10 +25,10 @@ export async function findLaterChanges(
   const publications = await selectPublications(db, { planIds, afterRevision })
   const publicationIds = publications.map(({ id }) => id)
   const changesById = await selectChangesOf(db, publicationIds, planIds)
-  const listConflictFields = createConflictFinder(conflicts)
+  const listCausingFields = createCauseFinder(conflicts)
   return publications.flatMap(({ id, actor, note }) => {
     const phrases = (changesById.get(id) ?? []).flatMap((change) =>
-      listConflictFields(change).map((field) => describeChange(change, field)),
+      listCausingFields(change).map((field) => describeChange(change, field)),
     )
     if (phrases.length === 0) return []
     const reason = note === null ? '' : `: ${note}`
@@ -37,17 +37,17 @@ export async function findLaterChanges(
 }
 
 /**
- * Creates a function that lists which fields of `conflicts` a change of a plan sets. Its list is `[undefined]` instead if the change adds
- * or removes the plan, or if the conflict is about the whole plan.
+ * Creates a function that lists the fields by which a change of a plan causes `conflicts`. In this list, undefined stands for the whole
+ * plan.
  */
-export function createConflictFinder(conflicts: readonly FieldConflict[]) {
+export function createCauseFinder(conflicts: readonly FieldConflict[]) {
   const conflictsByPlan = Map.groupBy(conflicts, ({ identifier }) => identifier)
   return ({ before, after }: PlanChange): (string | undefined)[] => {
     const identifiers = new Set([before, after].flatMap((plan) => plan?.identifier ?? []))
     const fields = [...identifiers].flatMap((name) => (conflictsByPlan.get(name) ?? []).map(({ field }) => field))
     if (fields.length === 0) return []
     if (before === null || after === null || fields.includes(undefined)) return [undefined]
-    // A new return conflicts with a new date by somebody else. So the date may be the cause of the conflict about the return.
+    // A new date causes a conflict about a return that somebody else changed.
     const causes = new Set(fields.flatMap((field = '') => [field, mergeRules[field]?.dateField ?? field]))
     return [...causes].filter((field) => !isSameJson(Reflect.get(before, field), Reflect.get(after, field)))
   }

@@ -21,7 +21,7 @@ export async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  // Only a new claim can contradict publications of other plans. Without one, don't read those: they may have thousands of plans.
+  // Only a new claim can contradict publications of other plans. Without a new claim, skip them: they may have thousands of plans.
   const hasNewClaim = changes.some(({ before, after }) => listNewClaims(before, after).length > 0)
   const planIds = hasNewClaim ? undefined : changes.map(({ planId }) => planId)
   const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)

@@ -157,7 +157,7 @@ export async function findPublication({ db, target }: Store, id: number): Promis
  * Approves a waiting publication. Schedules the publication if its time is in the future. Otherwise merges it with later changes by others,
  * and publishes it.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
- * @returns undefined when others changed plans of the publication after `seenRevision`, and it was not approved.
+ * @returns undefined, and approves nothing, when others changed plans of the publication after `seenRevision`.
  * @throws UserError when the publication does not wait for approval, is by the approver, or conflicts.
  */
 export async function approvePublication(
@@ -194,30 +194,30 @@ const notWaiting = 'does not wait for approval'
 /** Schedules a waiting publication for its time. @returns false when the publication is due already, or does not wait any more. */
 function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> {
   const { publicationId, actor } = decision
-  const approve = () => approveForLater(store.db, decision)
+  const tryToApprove = () => approveForLater(store.db, decision)
   // The approval stays in the row when the publication is published, cancelled or conflicts.
-  return changeStateOnce(store, publicationId, approve, ({ approvedBy }) => approvedBy === actor)
+  return changeStateOnce(store, publicationId, tryToApprove, ({ approvedBy }) => approvedBy === actor)
 }
 
 /**
  * Publishes a waiting publication, or ends it as conflicted.
- * @returns false when somebody else changed its state, or others published again and again. `unseen` when others changed its plans after
- * `seenRevision`. In both cases, nothing was changed.
+ * @returns true when this call changed the publication. Otherwise false when somebody else changed its state, or others published again
+ * and again; `unseen` when others changed its plans after `seenRevision`.
  */
 async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision
   const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
     const wasSeen = seenRevision === undefined || seenRevision === compared.comparedRevision
     if (compared.isMerged && !wasSeen) return 'unseen'
-    const approve = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
-    const isMade = await changeStateOnce(store, publicationId, approve, ({ approvedBy }) => approvedBy === actor)
-    // After undefined, `publishPending` compares the publication again.
+    const tryToApprove = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
+    const isMade = await changeStateOnce(store, publicationId, tryToApprove, ({ approvedBy }) => approvedBy === actor)
+    // Undefined makes `publishPending` compare the publication again.
     return isMade ? true : undefined
   })
   if (outcome.kind === 'published') return outcome.result
   if (outcome.kind !== 'conflict') return false
-  const end = () => endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
-  return changeStateOnce(store, publicationId, end, ({ conflict }) => conflict !== null)
+  const tryToEnd = () => endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
+  return changeStateOnce(store, publicationId, tryToEnd, ({ conflict }) => conflict !== null)
 }
 
 /** Cancels a pending or conflicted publication. @throws UserError when the publication is in another state. */
@@ -230,9 +230,9 @@ export async function cancelPublication(
   const open = await findPublication(store, publicationId)
   if (!isOpen(open)) throw makeStateError(store, open, problem)
   const decision = { publicationId, actor, note }
-  const cancel = () => endAsCancelled(store.db, decision)
+  const tryToCancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const isMade = await changeStateOnce(store, publicationId, cancel, isCancelled)
+  const isMade = await changeStateOnce(store, publicationId, tryToCancel, isCancelled)
   const row = await findPublication(store, publicationId)
   if (!isMade) throw makeStateError(store, row, problem)
   return row
