@@ -150,8 +150,8 @@ export async function deleteAbandonedPublications(db: Database): Promise<void> {
 }
 
 /**
- * Deletes versions that don't count for their publication, and never will, because they have another base: their publication is published,
- * or others published after the merge that wrote them.
+ * Deletes versions that will never count for their publication. Their base is not the base of the publication, and the publication is
+ * published, or the catalog has changed since the merge that wrote the versions.
  */
 export async function deleteUncountedVersions(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions

@@ -87,8 +87,8 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Tells if a check may replace KV's entry. The check must be current, and its row must be newer than the entry, and read within the hour:
-   * an older row may have been changed by hand, which gives no new change ID.
+   * Tells if a check may replace KV's entry. The check must be current, and newer than the entry. The read of its row must be less than an
+   * hour ago, because a change of the row by hand makes no new change ID.
    */
   function mayReplace(check: ClientCheck, { copy, endedAtMs }: PartnerEntry, nowMs: number): boolean {
     const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs

@@ -61,14 +61,14 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const output = {
     data: rows,
     text: rows.map(formatFields).join('\n'),
-    note: hasToken ? 'This is what the token says: its signature was not checked.' : undefined,
+    note: hasToken ? 'A token is described by its own claims: its signature was not checked.' : undefined,
   }
   if (problems.length > 0) {
     run.print(output)
     throw new UserError([...problems, 'Not everything could be read: run this again later.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
-  const none = `Nothing matches a live secret, token or key of ${where}: what leaked has ended, or belongs to another environment.`
+  const none = `Nothing matches a live secret, token or key of ${where}: each leak has ended, or belongs to another environment.`
   return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : none }
 }
 

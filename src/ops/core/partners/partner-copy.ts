@@ -56,7 +56,7 @@ function endsAccess(kind: string): boolean {
  *
  * - If the change ends access, and the database fails or needs over five seconds, the mark is written without the database.
  * - If nothing changed, the mark is written unless KV has a newer copy: an earlier run of the command may have stopped before its mark.
- * - If the mark can't be written, prints a warning: the change stays made.
+ * - If the mark can't be written, prints a warning, and keeps the change.
  * @returns the partner before the change, and what `change` returned.
  */
 export async function changeAndMark<Made extends Entries>(

@@ -39,8 +39,8 @@ const ordinaryChangePoints = 2
 const minShuffledShare = 1 / 4
 
 /**
- * Tells if a column of numbers was sorted without the others, although the numbers are new: many new numbers are much nearer to the old
- * number of their rank in the column than to the old number of their plan.
+ * Tells if a column of numbers was sorted without the other columns, although the numbers are new: many new numbers are much nearer to the
+ * old number with the same rank in the column than to the old number of their plan.
  */
 function isShuffled(changes: readonly ValueChange[]): boolean {
   const numbers = changes.flatMap(({ from, to }) =>

@@ -39,7 +39,7 @@ const isRequest = `blob1 != '${scheduleName}'`
 const recentMinutes = 15
 
 /**
- * The alert availability needs too many failures in both windows. In the long one, a short failure does not count much; with the short one,
+ * The alert availability needs too many failures in both windows. In the long window, a short failure does not count much; with the short window,
  * the alert ends soon after the failures end (Site Reliability Workbook, chapter 5).
  */
 const [longMinutes, shortMinutes] = [360, 30]
