@@ -1,12 +1,10 @@
 -- The tables are a record: each change adds rows, and the newest rows say how the catalog and the partners are now. Each change
 -- takes effect by one statement on one table, which is atomic over a binding and over HTTP. A publication takes effect when its
 -- state becomes published, and a change of a partner when its row is inserted. Afterwards, only the columns superseded and
--- secrets change. There are no triggers and no views. There are no foreign keys, because an import of a dump inserts the tables
--- in any order. Times are Unix seconds of the clock of D1. A text of the record has one line. Each CHECK of JSON calls
--- json_valid, because the other functions of SQLite accept JSON5, which JSON.parse and partners refuse.
+-- secrets change. There are no foreign keys, because an import of a dump inserts the tables in any order. Times are Unix seconds
+-- of the clock of D1. Each CHECK of JSON calls json_valid, because other functions of SQLite accept JSON5, which partners refuse.
 
--- The table has one row. The name is a random ID, which exported files contain, so that an import recognizes a file of another
--- catalog.
+-- One row. The name is a random ID, which exported files contain, so that an import recognizes a file of another catalog.
 CREATE TABLE catalog (
   id   INTEGER PRIMARY KEY CHECK (id = 1),
   name TEXT    NOT NULL
@@ -74,9 +72,8 @@ CREATE INDEX plan_versions_by_plan ON plan_versions (plan_id);
 CREATE INDEX plan_versions_not_superseded ON plan_versions (plan_id, publication_id) WHERE superseded = 0;
 
 -- Partners, and who changed them. Each change of a partner is a row with all columns of the partner after the change, and the
--- newest row says how the partner is now. For example, a suspension inserts a row with suspended_at. A change of a signing key is
--- a row with the ID of the key in kid, and no partner: the keys themselves are not in the database. The IDs are times in Unix
--- milliseconds, as revisions are.
+-- newest row says how the partner is now. A change of a signing key is a row with the ID of the key in kid, and no partner: the
+-- keys themselves are not in the database. The IDs are times in Unix milliseconds, as revisions are.
 CREATE TABLE change_record (
   id                INTEGER PRIMARY KEY,
   changed_at        INTEGER NOT NULL,

@@ -8,25 +8,21 @@ const tickMs = 1000
 export type Progress = ReturnType<typeof createProgress>
 
 /**
- * Shows a line such as `Reading plans: 300 of 900 (3 s)` while a command works. The time stands still between `stop` and the next
- * `show`, when a question waits for its answer. The spinner clears the line before anything else is written to the terminal.
+ * Shows a line such as `Reading plans: 300 of 900 (3 s)` while a command works. The spinner clears the line before anything else is written
+ * to the terminal.
  */
 export function createProgress(stream: Writable) {
   const spinner = yoctoSpinner({ stream })
   const startMs = performance.now()
-  /** `timer` is undefined while no work is shown: before the first `show`, and after `stop`. */
   let timer: NodeJS.Timeout | undefined
   let activity = ''
-  let workedMsBefore = 0
-  let resumedMs = 0
-  const measureWorkMs = () => workedMsBefore + (timer === undefined ? 0 : performance.now() - resumedMs)
-  const describeWork = () => `${activity} (${formatMs(measureWorkMs())})`
+  const describeTime = () => formatMs(performance.now() - startMs)
+  const describeWork = () => `${activity} (${describeTime()})`
   const tick = () => {
     if (spinner.isSpinning) spinner.text = describeWork()
     else spinner.start(describeWork())
   }
   const stop = () => {
-    workedMsBefore = measureWorkMs()
     clearInterval(timer)
     timer = undefined
     spinner.stop()
@@ -37,16 +33,13 @@ export function createProgress(stream: Writable) {
     /** Shows what the command is doing. @param text a text such as `Reading plans: 300 of 900`: nothing that a user or a file wrote. */
     show: (text: string) => {
       activity = text
-      if (timer === undefined) {
-        resumedMs = performance.now()
-        timer = setInterval(tick, tickMs)
-      }
+      timer ??= setInterval(tick, tickMs)
       if (spinner.isSpinning) spinner.text = describeWork()
     },
     /** Clears the line of the spinner, and prints a line that stays, because another program will now write to the terminal. */
     step: (text: string) => {
       stop()
-      stream.write(`${text} (after ${formatMs(performance.now() - startMs)})\n`)
+      stream.write(`${text} (after ${describeTime()})\n`)
     },
   }
 }

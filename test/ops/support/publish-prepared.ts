@@ -51,15 +51,15 @@ export async function setViewable(
   choice: Parameters<typeof prepareViewable>[2],
   request: PublicationRequest,
 ) {
-  return publishPlan(store, await prepareViewable(store, name, choice, request.dueAt), request)
+  return publishPlan(store, await prepareViewable(store, name, choice), request)
 }
 
 export async function closePlan(store: Store, name: string, note: string, request: PublicationRequest) {
-  return publishPlan(store, await prepareClosing(store, name, note, request.dueAt), request)
+  return publishPlan(store, await prepareClosing(store, name, note), request)
 }
 
 export async function openPlan(store: Store, name: string, request: PublicationRequest) {
-  return publishPlan(store, await prepareOpening(store, name, request.dueAt), request)
+  return publishPlan(store, await prepareOpening(store, name), request)
 }
 
 export async function setFields(
@@ -68,5 +68,5 @@ export async function setFields(
   assignments: readonly string[],
   request: PublicationRequest,
 ) {
-  return publishPlan(store, await prepareFields(store, name, assignments, request.dueAt), request)
+  return publishPlan(store, await prepareFields(store, name, assignments), request)
 }

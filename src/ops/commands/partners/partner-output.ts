@@ -1,12 +1,7 @@
 // Formats partners and their credentials, and writes the letters that operators send to partners.
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import { type PartnerRequest, type ReplacedSecrets } from '../../core/partners/account-changes.ts'
-import {
-  isRotationDue,
-  readPartnerStatus,
-  type Credentials,
-  type Partner,
-} from '../../core/partners/partner-accounts.ts'
+import { readPartnerStatus, type Credentials, type Partner } from '../../core/partners/partner-accounts.ts'
 import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
@@ -117,11 +112,10 @@ Your client ID stays the same. Remove the old secret from every place where othe
 }
 
 /** @returns a row of the table of `partner list`. The row lacks the client ID, so that the table fits a narrow terminal. */
-export function formatSummaryRow(partner: Partner, nowMs: number) {
+export function formatSummaryRow(partner: Partner) {
   const { shortName, name, country, secrets } = partner
   const [oldestSecret] = secrets
-  const date = oldestSecret ? formatIsoTime(oldestSecret.createdAt).slice(0, 10) : ''
-  const secretSince = isRotationDue(partner, nowMs) ? `${date}, rotate` : date
+  const secretSince = oldestSecret ? formatIsoTime(oldestSecret.createdAt).slice(0, 10) : ''
   return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 

@@ -6,7 +6,6 @@ import {
   describeMove,
   describeEmptyList,
   findPartner,
-  isRotationDue,
   listPartners,
   parsePartnerFields,
   storeContact,
@@ -85,13 +84,12 @@ export const partner = {
     help: 'list all partners',
     example: 'partner list --json',
     json: 'an array',
-    async run(_, { store, target, clock }) {
+    async run(_, { store, target }) {
       const partners = await listPartners(store)
-      const nowMs = clock.nowMs()
       const create = describeCommand(target, 'partner', 'create', '--help')
       return {
-        data: partners.map((one) => ({ ...partnerToJson(one), isRotationDue: isRotationDue(one, nowMs) })),
-        text: partners.map((one) => formatSummaryRow(one, nowMs)),
+        data: partners.map(partnerToJson),
+        text: partners.map(formatSummaryRow),
         note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
       }
     },
@@ -141,11 +139,9 @@ export const partner = {
       const { replacement, effect } = chooseReplacement(grace, replaceNewest)
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
-      const { before, credentials } = replaced
-      if (before.suspendedAt !== null)
-        run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
+      const { credentials, earlierExpiresAt } = replaced
       const letter = formatRotationLetter(credentials, { ...replaced, isLost: replaceNewest })
-      run.print(describeNewSecret(credentials, letter, run.target, replaced.earlierExpiresAt))
+      run.print(describeNewSecret(credentials, letter, run.target, earlierExpiresAt))
     },
   }),
 
@@ -167,8 +163,7 @@ export const partner = {
         return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { before, credentials } = replaced
-      if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
+      const { credentials } = replaced
       run.print(describeNewSecret(credentials, formatLockdownLetter(credentials, replaced), run.target))
       return undefined
     },
@@ -197,8 +192,6 @@ export const partner = {
         await run.confirm(`${shortName} will list the plans of ${country}.`)
       }
       const { output } = await changeAndReport(run, shortName, { kind: 'set', seenId: before.id, ...fields })
-      const warning = country === undefined ? undefined : await describeEmptyList(run.store, { shortName, country })
-      if (warning !== undefined) run.warn(warning)
       return output
     },
   }),

@@ -72,7 +72,7 @@ export const plan = {
     example: 'plan offer mwamba-money-market-fund --country KE',
     flags: { country },
     run: async ({ id, country: countries, at }, run) =>
-      publishPlan(await prepareViewable(run.store, id, { countries, isViewable: true }, at), run),
+      publishPlan(await prepareViewable(run.store, id, { countries, isViewable: true }), at, run),
   }),
 
   withdraw: verb({
@@ -81,7 +81,7 @@ export const plan = {
     example: 'plan withdraw mwamba-money-market-fund --country KE --note "Wrong country."',
     flags: { country },
     run: async ({ id, country: countries, at }, run) =>
-      publishPlan(await prepareViewable(run.store, id, { countries, isViewable: false }, at), run),
+      publishPlan(await prepareViewable(run.store, id, { countries, isViewable: false }), at, run),
   }),
 
   close: verb({
@@ -91,14 +91,14 @@ export const plan = {
     flags: {
       publicNote: { value: '<text>', help: 'why, in words that partners show to their customers', isRequired: true },
     },
-    run: async ({ id, publicNote, at }, run) => publishPlan(await prepareClosing(run.store, id, publicNote, at), run),
+    run: async ({ id, publicNote, at }, run) => publishPlan(await prepareClosing(run.store, id, publicNote), at, run),
   }),
 
   open: verb({
     ...changeVerb,
     help: 'open a plan to new investment, and delete its public note',
     example: 'plan open mwamba-money-market-fund',
-    run: async ({ id, at }, run) => publishPlan(await prepareOpening(run.store, id, at), run),
+    run: async ({ id, at }, run) => publishPlan(await prepareOpening(run.store, id), at, run),
   }),
 
   set: verb({
@@ -106,14 +106,14 @@ export const plan = {
     help: 'change fields of a plan: name=value, or name=null for no value; a dot names a part of a field, such as category.id=3',
     example: 'plan set mwamba-money-market-fund performance1=12.4 minTopUpAmounts.KES=500',
     args: { id: {}, assignments: { isList: true } },
-    run: async ({ id, assignments, at }, run) => publishPlan(await prepareFields(run.store, id, assignments, at), run),
+    run: async ({ id, assignments, at }, run) => publishPlan(await prepareFields(run.store, id, assignments), at, run),
   }),
 }
 
 /** Publishes a change of a plan. If the plan already has the new values, prints its scheduled changes, and those that wait for approval. */
-async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Output> {
+async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, run: ChangeRun): Promise<Output> {
   const { id, identifier } = prepared.plan
-  const output = await publishChange(prepared, run, {
+  const output = await publishChange({ ...prepared, dueAt }, run, {
     findEffectToConfirm: describeInvestability,
     describeRest: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),
   })
@@ -123,23 +123,14 @@ async function publishPlan(prepared: PreparedPlan, run: ChangeRun): Promise<Outp
   return output
 }
 
-/**
- * Says whether a plan will be open to new investment, and which note customers will read: the whole note, because the difference shows only
- * the beginning of a long note.
- * @returns undefined when the note does not change, or the plan is new or removed.
- */
+/** Says what a new note does, and quotes the whole note: the difference shows only its beginning. @returns undefined for the same note. */
 function describeInvestability([change]: readonly PlanChange[]): string | undefined {
   const { before, after } = change ?? {}
-  if (!before || !after) return undefined
-  const [oldNote, newNote] = [before.nonInvestableNote, after.nonInvestableNote]
-  if (oldNote === newNote) return undefined
-  const [oldText, newText] = [JSON.stringify(oldNote), JSON.stringify(newNote)]
-  const where = after.viewableIn.length === 0 ? ', on no list' : ` in ${after.viewableIn.join(', ')}`
-  const describe = (state: string, effect: string) =>
-    `${after.identifier} ${state} to new investment${where}. Customers ${effect}`
-  if (newNote === null) return describe('will be open', `will no longer read: ${oldText}`)
-  if (oldNote === null) return describe('will be closed', `will read: ${newText}`)
-  return describe('stays closed', `will read: ${newText} instead of ${oldText}`)
+  if (!before || !after || before.nonInvestableNote === after.nonInvestableNote) return undefined
+  const { identifier, nonInvestableNote: note, viewableIn } = after
+  const where = viewableIn.length === 0 ? ', on no list' : ` in ${viewableIn.join(', ')}`
+  if (note === null) return `${identifier} will be open to new investment${where}.`
+  return `${identifier} will be closed to new investment${where}. Customers will read: ${JSON.stringify(note)}`
 }
 
 /** Removes the list of countries, which partners don't get. */

@@ -1,4 +1,4 @@
-// Prepares changes of one plan for publication, and writes nothing. Without `dueAtSeconds`, a change is published now.
+// Prepares changes of one plan for publication, and writes nothing.
 import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
@@ -10,7 +10,6 @@ import { findCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../../shared/country.ts'
 import { makeDefectError } from '../file-formats/defect.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
-import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface PreparedPlan extends PreparedChange {
@@ -23,10 +22,9 @@ export async function prepareViewable(
   store: Store,
   identifierOrId: string,
   { countries, isViewable }: { countries: readonly string[]; isViewable: boolean },
-  dueAtSeconds?: number,
 ): Promise<PreparedPlan> {
   countries.forEach(checkCountry)
-  return preparePlan(store, identifierOrId, dueAtSeconds, ({ viewableIn }) => {
+  return preparePlan(store, identifierOrId, ({ viewableIn }) => {
     const others = viewableIn.filter((code) => !countries.includes(code))
     return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
   })
@@ -37,20 +35,15 @@ export async function prepareViewable(
  * @param note the reason, which partners show to their customers.
  * @throws UserError when the note is too long, or is no line of text.
  */
-export async function prepareClosing(
-  store: Store,
-  identifierOrId: string,
-  note: string,
-  dueAtSeconds?: number,
-): Promise<PreparedPlan> {
+export async function prepareClosing(store: Store, identifierOrId: string, note: string): Promise<PreparedPlan> {
   const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
-  return preparePlan(store, identifierOrId, dueAtSeconds, () => ({ isInvestable: false, nonInvestableNote }))
+  return preparePlan(store, identifierOrId, () => ({ isInvestable: false, nonInvestableNote }))
 }
 
 /** Prepares to open a plan to new investment, and to remove its note. */
-export function prepareOpening(store: Store, identifierOrId: string, dueAtSeconds?: number): Promise<PreparedPlan> {
-  return preparePlan(store, identifierOrId, dueAtSeconds, () => ({ isInvestable: true, nonInvestableNote: null }))
+export function prepareOpening(store: Store, identifierOrId: string): Promise<PreparedPlan> {
+  return preparePlan(store, identifierOrId, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
 /**
@@ -62,11 +55,10 @@ export async function prepareFields(
   store: Store,
   identifierOrId: string,
   assignments: readonly string[],
-  dueAtSeconds?: number,
 ): Promise<PreparedPlan> {
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
-  return preparePlan(store, identifierOrId, dueAtSeconds, async (before) => {
+  return preparePlan(store, identifierOrId, async (before) => {
     const sharing = await selectPlansSharingClaims(store.db, listSharedObjects(patch.fields), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
@@ -74,28 +66,14 @@ export async function prepareFields(
   })
 }
 
-/**
- * Prepares a change of one plan.
- * @param computeFields returns the new values of the fields that change, from the plan in the catalog.
- * @throws UserError when there is no such plan, or when a change with a time would change nothing.
- */
+/** @param computeFields returns the new values of the fields that change, from the plan in the catalog. */
 async function preparePlan(
   store: Store,
   identifierOrId: string,
-  dueAtSeconds: number | undefined,
   computeFields: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
 ): Promise<PreparedPlan> {
   const { plan: before, revision: baseRevision } = await findCurrentPlan(store, identifierOrId)
   const plan = { ...before, ...(await computeFields(before)) }
-  const isSame = isSameJson(before, plan)
-  if (isSame && dueAtSeconds !== undefined) {
-    const see = describeCommand(store.target, 'plan', 'show', before.identifier)
-    throw new UserError([
-      `${before.identifier} already has these values; there is nothing to schedule.`,
-      'A change is computed from the plan as it is now. To base a change on a pending one, wait until the pending one is published.',
-      `To see its pending changes: ${see}`,
-    ])
-  }
-  const changes = isSame ? [] : [{ planId: before.id, before, after: plan }]
-  return { plan, baseRevision, changes, dueAt: dueAtSeconds, areFieldsNamed: true }
+  const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
+  return { plan, baseRevision, changes, areFieldsNamed: true }
 }
