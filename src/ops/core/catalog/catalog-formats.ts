@@ -22,11 +22,7 @@ function findFormat(extension: string): FileFormat | undefined {
 type Purpose = 'figures'
 const figureColumn = /^(?:identifier|name|performance.*)$/
 
-/**
- * Chooses the format of an export by the end of the file's name. A name without an extension means JSON.
- * @param file the name; '' for standard output. @param purpose limits the columns of the export, which must then be a spreadsheet.
- * @throws UserError for another extension, and for JSON with a purpose.
- */
+/** Chooses the format by the end of the file's name: JSON without an extension. @param purpose limits the columns of a spreadsheet. */
 export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   const extension = extname(file)
   const format = findFormat(extension)
@@ -40,25 +36,20 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
 /** Matches the start of a JSON object, or of a JSON array of objects or arrays. No CSV file starts like this. */
 const jsonStart = /^\s*(?:\{|\[\s*[{[\]])/
 
-/** Reads a file with whole plans. @param file the name of the file. @throws UserError with one line for each defect. */
+/** Reads a file with whole plans. @throws UserError with one line for each defect. */
 export async function readCatalog(file: string, bytes: Uint8Array): Promise<CatalogFile> {
   const content = await readContent(file, bytes)
   return typeof content === 'string' ? parseCatalog(content) : parseCatalogSheets(content)
 }
 
-/** Reads a file with some fields of some plans. @param file the name of the file. @throws UserError for JSON, and without a sheet of plans. */
+/** Reads a file with some fields of some plans. @throws UserError for JSON, and without a sheet of plans. */
 export async function readUpdate(file: string, bytes: Uint8Array): Promise<CatalogUpdate> {
   const content = await readContent(file, bytes)
   if (typeof content !== 'string') return parseUpdateSheets(content)
   throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
 }
 
-/**
- * Detects the format of a file by its content, and reads the cells of a spreadsheet.
- * @param file the name of the file. A text file is also JSON if its name ends with .json.
- * @returns the text of JSON, or the cells of a spreadsheet.
- * @throws UserError for a file of another format.
- */
+/** Detects the format of a file by its content. A text is also JSON if the name ends with .json. @returns JSON text, or a spreadsheet. */
 async function readContent(file: string, bytes: Uint8Array): Promise<string | Spreadsheet> {
   if (bytes.length === 0) throw new UserError('The file is empty.')
   if (detectFileKind(bytes) === 'xlsx') return parseXlsx(bytes)
@@ -66,7 +57,6 @@ async function readContent(file: string, bytes: Uint8Array): Promise<string | Sp
   return findFormat(extname(file)) === 'json' || jsonStart.test(text) ? text : parseCsv(text)
 }
 
-/** Formats a catalog with all fields of the schema. @returns a text, or the bytes of .xlsx. */
 export async function formatCatalogFile(
   catalog: CatalogFile,
   format: FileFormat,

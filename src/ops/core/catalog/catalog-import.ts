@@ -37,19 +37,15 @@ export interface ImportChoice {
 const maxConflicts = 10
 
 /**
- * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog at that revision,
- * and later changes by others stay. Each plan of a file without a revision replaces the plan of the catalog.
- * @throws UserError when the file and somebody else changed the same field, the record does not know the revision, or a plan would change its
- *   ID or identifier.
+ * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog at that
+ * revision, and later changes by others stay. Each plan of a file without a revision replaces the plan of the catalog.
+ * @throws UserError when the file and somebody else changed the same field, or the record does not know the revision.
  */
 export function prepareImport(store: Store, file: CatalogFile, choice: ImportChoice = {}): Promise<CatalogImport> {
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
 }
 
-/**
- * Does the same as `prepareImport` for a file with some fields of some plans. The other fields and plans stay as they are.
- * @throws UserError also for a defect of the file, for an identifier that no plan has, and for a plan that would become invalid.
- */
+/** Does the same as `prepareImport` for a file with some fields of some plans. The other fields and plans stay as they are. */
 export async function prepareUpdate(
   store: Store,
   file: CatalogUpdate,
@@ -71,9 +67,9 @@ export async function prepareUpdate(
 type Plans = readonly CatalogPlan[]
 
 /**
- * Merges a file with the catalog, and compares the result with the catalog.
+ * Merges a file with the catalog.
  * @param readPlans gets the catalog at the file's revision (undefined for a file that overwrites later changes) and the current catalog.
- *   Returns the plans of the file, and as `base` the plans from which the file was made.
+ * Returns the plans of the file, and as `base` the plans from which the file was made.
  */
 async function prepareMerge(
   { db }: Store,
@@ -119,7 +115,7 @@ async function prepareMerge(
   }
 }
 
-/** @throws UserError when the file and somebody else changed the same field. @param revision the revision of the file. */
+/** @param revision the revision of the file. */
 async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], revision: number | undefined) {
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length === 0) return
@@ -138,11 +134,7 @@ async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChan
   ])
 }
 
-/**
- * Selects the catalog from which a file was exported.
- * @param origin the origin of the file. @param current the origin of the current catalog.
- * @throws UserError when the record does not know the revision of the file.
- */
+/** Selects the catalog from which a file was exported. @throws UserError when the record does not know the revision of the file. */
 async function selectExportedCatalog(
   db: OperatorDatabase,
   origin: CatalogOrigin,

@@ -23,8 +23,8 @@ import { UserError } from '../../shared/user-error.ts'
 export type { PlanSummary }
 
 /**
- * Lists all plans, or the plans that are viewable in a country, in ascending order of ID.
- * @param atSeconds the time of the plans, past or future. For a future time, the result has the changes that are scheduled until then.
+ * Lists all plans, or the plans that are viewable in a country, in ascending order of ID. A future time adds the changes that are scheduled
+ * until then.
  * @throws UserError for an unknown country, or for a time before the first publication.
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
@@ -54,7 +54,7 @@ async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
   return atSeconds > (await selectNowSeconds(db))
 }
 
-/** Reads the catalog with its revision, for a file. @throws UserError when the time is in the future, or before the first publication. */
+/** Reads the catalog with its revision. @throws UserError when the time is in the future, or before the first publication. */
 export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
   if (atSeconds === undefined) return selectCatalog(store.db)
   if (await isFuture(store, atSeconds)) {
@@ -76,7 +76,6 @@ async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number>
   throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
 }
 
-/** Tells if there was a publication. Without a publication, there is no catalog. */
 export async function hasPublished({ db }: Store): Promise<boolean> {
   return (await selectCatalogOrigin(db)).revision > 0
 }
@@ -93,7 +92,7 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
-/** @param name the plan's identifier or ID. @throws UserError when there is no such plan at the time. */
+/** @param name the plan's identifier or ID. @throws UserError when there is no such plan. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)
@@ -102,7 +101,6 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   throw new UserError([`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}.`, see])
 }
 
-/** @returns the plan, and the revision of the catalog from which it was read. @throws UserError when there is no such plan. */
 export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
   const found = await selectCatalogPlan(store.db, name)
   if (found) return found

@@ -15,7 +15,6 @@ export interface PlanDifference {
   fields: Record<string, ValueChange>
 }
 
-/** Compares a plan before and after a change. */
 export function compareChange({ before, after }: Omit<PlanChange, 'planId'>): PlanDifference {
   const countriesBefore = before?.viewableIn ?? []
   const countriesAfter = after?.viewableIn ?? []

@@ -70,7 +70,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   return formatXlsx(sheet, { name: 'Lists', rows: makeCountryRows(changes.map(compareChange), lists), isFitted: true })
 }
 
-/** Tells if a doubt is about a changed field: their paths are the same, or one is an object such as `category` and the other its member. */
+/** Compares two paths. One may be an object such as `category`, and the other its member. */
 function isAbout(doubtPath: string | undefined, field: string): boolean {
   if (doubtPath === undefined) return false
   return field === doubtPath || field.startsWith(`${doubtPath}.`) || field === shortenToObject(doubtPath)
@@ -81,7 +81,6 @@ const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
 
 const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })
 
-/** Makes the rows of the sheet of countries, with its header. */
 function makeCountryRows(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
   const countries = [...new Set([...before.keys(), ...after.keys()])].toSorted()
   const rows = countries.map((country) => {

@@ -25,7 +25,7 @@ export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
   defects: Defect[]
 }
 
-/** Reads a patch from each row of a spreadsheet. Empty cells change nothing. @throws UserError when no sheet has plans. */
+/** Reads a patch from each row. Empty cells change nothing. @throws UserError when no sheet has plans. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const table = readPlanTable(spreadsheet)
   const defects = [...table.defects]
@@ -92,9 +92,8 @@ export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
 }
 
 /**
- * Applies a patch to a plan, and checks the patched plan.
+ * Applies a patch to a plan, and checks the patched plan. Returns the same `before` if nothing changes.
  * @param shared the objects that the patch may refer to by their IDs.
- * @returns the patched plan, or all its defects. Returns the same `before` if nothing changes.
  */
 export function applyPatch(
   before: CatalogPlan,
@@ -120,10 +119,7 @@ export function applyPatch(
   return { defects }
 }
 
-/**
- * Returns the value of a field after a patch.
- * @param given the value in the patch. An object or amounts have only the members to change; null removes an amount.
- */
+/** @param given the value in the patch. An object or amounts have only the members to change; null removes an amount. */
 function patchField(name: string, before: unknown, given: unknown, shared: SharedObjects): unknown {
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(given) || shape === undefined || 'kind' in shape) return given
@@ -138,9 +134,9 @@ function readObject(value: unknown): Record<string, unknown> {
 }
 
 /**
- * Returns an object such as a category after a patch; null if the patch removes the object. If the patch gives the ID of another shared
- * object, returns that object, with the members that the patch changes. If no plan has an object with that ID, returns `given` itself.
- * @param given the members in the patch.
+ * Patches an object such as a category. If `given` has the ID of another shared object, returns that object, with the members that the
+ * patch changes; if no plan has an object with that ID, returns `given` itself.
+ * @returns null if the patch removes the object.
  */
 function patchObject(
   field: string,
@@ -157,11 +153,7 @@ function patchObject(
   return other ? { ...other, ...Object.fromEntries(changed) } : given
 }
 
-/**
- * Applies the patches of a file to the plans that they name.
- * @param catalog all plans of the catalog.
- * @returns the patched plans, and all defects of the file. If there is a defect, some plans are missing.
- */
+/** Patches plans of the catalog. @returns the patched plans, and all defects of the file. If there is a defect, some plans are missing. */
 export function applyPatches(
   update: Pick<CatalogUpdate, 'patches' | 'defects'>,
   catalog: readonly CatalogPlan[],

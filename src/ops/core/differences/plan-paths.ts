@@ -21,13 +21,11 @@ function isObjectField(field: string): boolean {
 }
 
 /**
- * Finds the paths whose values differ. A plan has these paths:
+ * Finds the paths whose values differ. Null stands for a plan that is added or removed.
  * - A field with a single value has one path, even if the value is null: `performance1`, `nonInvestableNote`.
  * - An object has a path for each member: `category.id`, `category.name`. An object that is null has no path.
  * - Amounts have a path for each currency: `minTopUpAmounts.KES`.
  * - A list has a path for each item, with the value true: `viewableIn.KE`. The order of the items doesn't matter.
- * @param before null for a plan that is added.
- * @param after null for a plan that is removed.
  */
 export function comparePlans(before: CatalogPlan | null, after: CatalogPlan | null): Map<string, ValueChange> {
   const fieldsBefore: Readonly<Record<string, FieldValue>> = before ?? {}
@@ -48,7 +46,7 @@ function compareField(field: string, before: FieldValue, after: FieldValue): [pa
     .map((path) => [path, { from: valuesBefore[path], to: valuesAfter[path] }])
 }
 
-/** Reads the value of a field by path. The value is undefined if the plan does not exist. */
+/** @param value undefined if the plan does not exist. */
 function readPaths(field: string, value: FieldValue): Record<string, PathValue> {
   if (value === undefined || (value === null && isObjectField(field))) return {}
   if (value === null || typeof value !== 'object') return { [field]: value }

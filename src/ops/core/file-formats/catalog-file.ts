@@ -64,7 +64,7 @@ export function parseCatalog(json: string): CatalogFile {
   return { plans: [...validPlans.keys()], origin }
 }
 
-/** @returns the parsed JSON, and the paths that `findWrongNames` finds. @throws UserError when the text is not JSON. */
+/** @throws UserError when the text is not JSON. */
 function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   try {
     return { value: JSON.parse(text), wrongNames: findWrongNames(text) }
@@ -87,7 +87,7 @@ function makeWrongNameDefect(file: unknown, path: Path): Defect {
   return { place: { ...place, field: fieldPath.join('.') }, expected: 'one value', found: 'a second' }
 }
 
-/** Names a plan by its identifier, or without an identifier by its number. @param index the position in the file, from 0. */
+/** Names a plan by its identifier, or else by its number. @param index the position in the file, from 0. */
 function locatePlan(plan: unknown, index: number): Place {
   const identifier = readPath(plan, 'identifier')
   if (typeof identifier === 'string') return locateByIdentifier(identifier)
@@ -99,8 +99,7 @@ function locateByIdentifier(identifier: string): Place {
 }
 
 /**
- * Turns the issues that a zod schema found into defects.
- * @param value the value that the schema refused. @param place the place of the value, to which each defect adds the field.
+ * Turns the issues that a zod schema found into defects. Each adds its field to `place`.
  * @param names the known fields. The defect of an unknown field suggests the most similar one.
  */
 export function listDefects(
@@ -145,9 +144,8 @@ function suggestFormat({ kind, field = '' }: Place, found: unknown): string | un
 }
 
 /**
- * Finds plans of a file that can't be stored together: they have the same ID or identifier, or one of their objects has the same ID and
- * other values, such as two categories 5 with different names. Reports each defect at the later plan.
- * @param plans each plan with its place, in the order of the file.
+ * Finds plans that can't be stored together: they have the same ID or identifier, or one of their objects has the same ID and other values,
+ * such as two categories 5 with different names. Reports each defect at the later plan.
  */
 export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const finder = createMisfitFinder<CatalogPlan>()

@@ -18,10 +18,7 @@ import {
   type Spreadsheet,
 } from './plan-table.ts'
 
-/**
- * Makes a sheet with the names of the columns, and below them a row for each plan. Without plans, one row has only the origin.
- * @param isWanted tells if the sheet gets the column of this name, such as `category.id`.
- */
+/** Without plans, one row has only the origin. @param isWanted tells if the sheet gets the column of this name, such as `category.id`. */
 export function formatCatalogSheet(
   { plans, origin }: CatalogFile,
   format: CellFormat,

@@ -40,7 +40,7 @@ export function parseCsv(text: string): Spreadsheet {
   }
 }
 
-/** @returns the most frequent delimiter in the line with the names of the columns, because no name of a column contains a delimiter. */
+/** Counts in the line with the names of the columns, because no name of a column contains a delimiter. */
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const countCells = (delimiter: string) => header.split(delimiter).length

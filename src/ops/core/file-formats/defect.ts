@@ -36,7 +36,6 @@ export function makeUnknownNameDefect(place: Place, noun: string, name: string, 
 /** More defects of one kind become one line. */
 const maxLinesOfKind = 10
 
-/** Makes an error with a line for each defect. Too many defects of one kind become one line, with the first defect and their number. */
 export function makeDefectError(defects: readonly Defect[]): UserError {
   const groups = Map.groupBy(defects, makeKindKey)
   const lines = defects.flatMap((defect) => {

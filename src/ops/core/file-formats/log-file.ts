@@ -11,9 +11,8 @@ const isoTime = /^[-0-9]+T[:0-9]+Z$/
 type LogRow = Readonly<Record<string, unknown>>
 
 /**
- * Writes a log in the format that the name of the file ends with.
+ * Writes a log in the format that the name of the file ends with. `lacksChanges`: CSV has no second sheet.
  * @param readChanges reads the rows of a second sheet. Called only for .xlsx.
- * @returns the content of the file, and whether it lacks the second sheet because CSV has only one sheet.
  * @throws UserError when the name does not end with .xlsx or .csv.
  */
 export async function formatLogFile(
@@ -33,7 +32,6 @@ export async function formatLogFile(
   return { content: await formatXlsx(...sheets), lacksChanges: false }
 }
 
-/** @returns the cells of the file: first the names of the columns, then a row for each row of the log. */
 function encodeRows(rows: readonly LogRow[], isUntyped: boolean): Cell[][] {
   const encode = (value: unknown): Cell =>
     typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isUntyped })

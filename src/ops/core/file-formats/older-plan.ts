@@ -5,7 +5,6 @@ import { catalogPlanSchema, unwrap } from '../../../catalog/plan-schema.ts'
 
 /**
  * Adds each missing field that has a default in the schema, even inside objects such as `category`.
- * @param shape the fields of the schema. A recursive call passes the fields of an object.
  * @returns the same object when nothing is missing; otherwise a copy that has only the fields of the schema, in its order.
  */
 export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape = catalogPlanSchema.shape): T {

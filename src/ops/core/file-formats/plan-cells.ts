@@ -35,7 +35,7 @@ function isConverted(text: string): boolean {
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/** Tells if a text without an apostrophe before it could be converted, or read as no value. Ignores apostrophes that the text begins with. */
+/** Tells if a text could be converted, or read as no value. Ignores apostrophes that the text begins with. */
 function needsApostrophe(text: string): boolean {
   const rest = text.replace(/^'+/, '')
   return rest === 'null' || isConverted(rest)
@@ -82,7 +82,6 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   }
 }
 
-/** @returns the field's value for an empty cell and for the text `null`. */
 export function getEmptyValue(kind: ColumnKind): null | [] {
   return kind === 'list' ? [] : null
 }
@@ -135,7 +134,6 @@ function formatDate(date: Date): string {
   return iso.endsWith('T00:00:00.000Z') ? iso.slice(0, 10) : iso
 }
 
-/** @returns the text that a cell shows. */
 export function showCell(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return ''
   if (cell instanceof Date) return formatDate(cell)

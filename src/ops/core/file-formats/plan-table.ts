@@ -61,7 +61,6 @@ function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
 
 /**
  * Finds the sheet with plans, and reads it. A hidden sheet, which nobody sees, counts only when no visible sheet has plans.
- * @returns the rows that can be read, and the defects of the header and of other rows.
  * @throws UserError when no sheet has a column `identifier`, or several sheets have plans.
  */
 export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
@@ -94,7 +93,7 @@ function listPlanSheets(sheets: readonly Sheet[]): Sheet[] {
   return filled.length > 0 ? filled : tables
 }
 
-/** @returns the position of the row with the names of the columns; -1 when there is none. */
+/** @returns -1 when no row has the names of the columns. */
 function findHeaderIndex({ rows }: Sheet): number {
   return rows.findIndex((row) => row.some((cell) => readTitle(cell).toLowerCase() === 'identifier'))
 }
@@ -150,7 +149,7 @@ function locateRow({ name }: Sheet, index: number): Place {
   return { kind: 'row', owner: `${sheet}row ${index + 1}` }
 }
 
-/** Reads the names of the columns. @returns also the position of `exportedFrom`, if any, and names that are no field of a plan. */
+/** @returns also the position of `exportedFrom`, if any, and names that are no field of a plan. */
 function readHeader(sheet: Sheet, headerIndex: number) {
   const place = locateRow(sheet, headerIndex)
   const [names = [], ...body] = sheet.rows.slice(headerIndex)
@@ -242,7 +241,7 @@ function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
 }
 
 /**
- * Reads the cells of a row as fields of a plan. Objects and amounts get only the members that have a column.
+ * Objects and amounts get only the members that have a column.
  * @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list.
  */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {

@@ -28,7 +28,6 @@ type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 /** A new key waits for this time before it signs: all locations get the key within a minute, and clocks differ by less than a minute. */
 const spreadSeconds = 120
 
-/** Lists the keys among the secrets of a Worker, the newest first. */
 export function listKeys(secretNames: readonly string[], nowSeconds: number): Key[] {
   const newestFirst = secretNames
     .flatMap((name) => parseKeyName(name) ?? [])
@@ -62,8 +61,8 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
 
 /**
  * Checks that a key that did not leak may be dropped now.
- * @throws UserError when no key in use has this KID, when the key is the newest, when the next newer key has signed for less than
- * `staleIfErrorHours` hours, or when Cloudflare would refuse to change the secrets.
+ * @throws UserError when no key has this KID, when it is the newest, when the next newer key has signed for less than `staleIfErrorHours`
+ * hours, or when Cloudflare would refuse to change the secrets.
  */
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
@@ -91,13 +90,12 @@ export function makeUnknownKeyError(kid: string, target: Target): UserError {
   return new UserError([`There is no key ${abbreviate(kid)}.`, `See: ${describeCommand(target, 'keys', 'list')}`])
 }
 
-/** Records that a key is dropped, and deletes the key. */
 export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attribution, kid: string): Promise<void> {
   return recordThenChange(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
 /**
- * Records a change of a key, and then makes the change, which is outside the database. In this order, the record lacks no change.
+ * Records a change of a key before the change, which is outside the database: so the record lacks no change.
  * @throws UserError when the change fails: the record then has a change that may not have been made.
  */
 async function recordThenChange(
@@ -116,15 +114,11 @@ async function recordThenChange(
   })
 }
 
-/** Adds an entry to the record, which says that a key was added (`keys-rotate`) or dropped (`keys-drop`). */
 export function recordKey(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
   return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
 }
 
-/**
- * Records a change of a key that was made while the database failed. Adds no entry if the record already has the change.
- * @returns true when an entry was added.
- */
+/** Records a change of a key that was made while the database failed. @returns false if the record already has the change. */
 export async function recordIfMissing(
   store: Store,
   attribution: Attribution,

@@ -10,7 +10,7 @@ import type { Attribution } from '../record/attribution.ts'
 import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
- * Returns whether a version of the Worker that answers requests has a key.
+ * Returns whether a live version of the Worker has a key.
  * @throws UserError when `kid` is no KID, or when the key is in use and Cloudflare would refuse to change the secrets.
  */
 export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
@@ -36,10 +36,7 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
   return newKid
 }
 
-/**
- * Records that a key was dropped, and that a new key replaced it. Both are KIDs.
- * @throws UserError when the database fails: its lines name the commands that record both changes later.
- */
+/** @throws UserError when the database fails: its lines name the commands that record both changes later. */
 export async function recordReplacedKey(
   store: Store,
   attribution: Attribution,

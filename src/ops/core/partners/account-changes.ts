@@ -45,10 +45,7 @@ export interface ReplacedSecrets {
 }
 
 /**
- * Changes a partner, and marks it in KV.
- *
- * - `end-tokens` ends every token that was issued until now.
- * - `end` ends the partner for good, and deletes its secrets and its contact. Its short name stays taken, and the record keeps all changes.
+ * Changes a partner, and marks it in KV. `end` is for good: the short name stays taken, and the record keeps all changes.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
  * @throws UserError when a value is not valid, there is no such partner, it has ended, or somebody else changes it at the same time.
@@ -77,11 +74,6 @@ export async function changePartner(
 /**
  * Makes a new secret, and marks the partner in KV. Returns the secret only after the mark is written: an operator who stops the command
  * earlier sees no secret, and so runs the command again.
- *
- * - `rotate`: the old secret works for another `graceSeconds`. Refused if the partner has two secrets.
- * - `replace-all`: every other secret ends.
- * - `replace-newest`: the newest secret, which was lost, ends. The older secret keeps its end. Refused if the partner has one secret.
- * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
  * @param name the short name or the client ID.
  * @throws UserError when the change is refused, there is no such partner, it has ended, or somebody else changes it at the same time.
  */
@@ -109,10 +101,7 @@ export async function replaceSecrets(
   }
 }
 
-/**
- * Inserts the row of a change into the record, unless the partner is already as requested.
- * @returns the partner's entries. They have the new entry only if the change makes KV's copy of the partner wrong.
- */
+/** @returns the partner's entries. They have the new entry only if the change makes KV's copy of the partner wrong. */
 async function insertRequestedChange(
   store: Store,
   found: RecordedPartner,
@@ -131,7 +120,6 @@ async function insertRequestedChange(
   return change.country === country ? found : made
 }
 
-/** Makes a secret, and inserts the row of the change into the record. @returns the partner's entries after the change, and the credentials. */
 async function insertNewSecret(
   store: Store,
   found: RecordedPartner,
@@ -146,9 +134,8 @@ async function insertNewSecret(
 }
 
 /**
- * Inserts the row of a change into the record.
- * @returns the new row, with the partner's entries, the new entry first.
- * @throws UserError when somebody else changed the partner after it was read.
+ * @returns the new row, with the partner's entries, the new entry first. @throws UserError when somebody else changed the partner
+ * meanwhile.
  */
 async function insertChange(
   store: Store,
@@ -179,7 +166,7 @@ function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   return fields.every((field) => request[field] === undefined || request[field] === partner[field])
 }
 
-/** @returns lines that say why a partner can't be changed: it has ended, or has too few or too many secrets. None when it can. */
+/** @returns lines that say why a partner can't be changed. None when it can. */
 function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
   // The oldest secret comes first. The newest secret has no expiry, so with a single secret this is null.

@@ -42,15 +42,13 @@ export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspe
   return suspendedAt === null ? 'active' : 'suspended'
 }
 
-/** Lists all partners, also ended ones, in the order of their short names. */
 export function listPartners({ db }: Store): Promise<Partner[]> {
   return selectPartners(db)
 }
 
 /**
- * Finds a partner.
  * @param name the short name or the client ID.
- * @param atSeconds a Unix second: finds the partner as it was at the end of this second. By default as it is now.
+ * @param atSeconds finds the partner as it was at the end of this Unix second. By default as it is now.
  * @throws UserError when there is no such partner, or was none at that time.
  */
 export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
@@ -63,8 +61,7 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
 }
 
 /**
- * Creates a partner with a first secret. Checks the contact, but does not store it: the caller shows the secret, and then calls
- * `storeContact`.
+ * Creates a partner with a first secret. Does not store the contact: the caller shows the secret, and then calls `storeContact`.
  * @throws UserError when a value of the new partner is not valid, or its short name is taken.
  */
 export async function createPartner(
@@ -88,18 +85,16 @@ export async function createPartner(
   return { shortName, country, clientId, clientSecret }
 }
 
-/** Stores the contact of a partner, or deletes it if it is null. The record never has a contact, because it keeps everything for ever. */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }
 
-/** @returns a sentence that says what is wrong with a short name; undefined when it is valid. */
 export function findShortNameProblem(shortName: string): string | undefined {
   if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
-/** @returns a sentence for each value that is not valid, and undefined for each other one. Values that are not given are not checked. */
+/** Values that are not given are not checked. */
 export function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
@@ -127,7 +122,6 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
   return fields
 }
 
-/** @returns a warning when a partner lists no plan, because none is viewable in its country; otherwise undefined. */
 export async function describeEmptyList(
   { db }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
@@ -136,10 +130,7 @@ export async function describeEmptyList(
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 
-/**
- * Says how many plans a partner lists now, and how many it would list in another country.
- * @returns undefined when the partner already has this country, or has ended.
- */
+/** @returns undefined when the partner already has this country, or has ended. */
 export async function describeMove(
   { db }: Store,
   { shortName, country, endedAt }: Partner,
@@ -151,7 +142,6 @@ export async function describeMove(
   return `${shortName}: country ${countries.join(' → ')}; plans on its list: ${counts.join(' → ')}.`
 }
 
-/** Makes a client secret, and the hash that the database stores of it. */
 export async function generateSecret({ config }: Pick<Store, 'config'>) {
   const clientSecret = generateClientSecret()
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }

@@ -5,10 +5,8 @@ import { formatIsoTime } from '../../shared/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
 /**
- * Explains a partner's status, secrets, last suspension and ended tokens by the changes that caused them.
- * @param partner the partner as it was at `atSeconds`.
- * @param atSeconds a Unix second: later changes are left out. By default, no change is left out.
- * @returns sentences.
+ * Explains a partner's status, secrets, last suspension and ended tokens by the changes that caused them, in sentences.
+ * @param partner the partner as it was at `atSeconds`, a Unix second. By default, now.
  */
 export async function explainPartner({ db }: Store, partner: Partner, atSeconds = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner

@@ -17,9 +17,7 @@ export interface Usage {
 
 /**
  * Counts the requests of a partner by kind and answer, the latest first. Does not count refused token requests: their sender is unknown.
- * @param query runs SQL on the counted requests of a deployed environment.
  * @param name the short name or the client ID.
- * @throws UserError when there is no such partner.
  */
 export async function readPartnerUsage(
   store: Store,

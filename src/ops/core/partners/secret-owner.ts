@@ -86,10 +86,7 @@ export async function readOwners({ db, config }: Store): Promise<Owners> {
   return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
 }
 
-/**
- * Finds the partner of a client secret. Computes a hash for each live secret, because each has its own salt.
- * @returns undefined when no live secret matches.
- */
+/** Computes a hash for each live secret, because each has its own salt. @returns undefined when no live secret matches. */
 export async function findSecretOwner(
   clientSecret: string,
   { partners, secrets, iterations }: Owners,
@@ -103,7 +100,6 @@ export async function findSecretOwner(
   return { partner, createdAt, expiresAt, state: describeAccess(partner) }
 }
 
-/** Finds the partner of a token. @returns undefined when no partner has the client ID of the token. */
 export function findTokenOwner(
   claims: TokenClaims,
   { partners }: Pick<Owners, 'partners'>,

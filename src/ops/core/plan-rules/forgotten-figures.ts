@@ -24,8 +24,7 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
 }
 
 /**
- * Writes a note about plans whose date is before the month of most new dates. Leaves out plans that are viewable in no country, and plans
- * whose date goes back: `findWrongDate` finds these.
+ * Writes a note about listed plans whose date is before the month of most new dates. `findWrongDate` finds dates that go back.
  * @param others the plans that don't change.
  */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
@@ -62,10 +61,7 @@ function listUndatedReturns({ paths }: ChangedPlan) {
   return paths.has('performanceDate') ? [] : returns.filter((field) => typeof paths.get(field)?.to === 'number')
 }
 
-/**
- * Writes a note about plans that get a later date, but not all of their returns: the old return then belongs to the wrong month.
- * @param patches the fields that a file gives to each plan.
- */
+/** Writes a note about plans that get a later date, but not all of their returns: the old return then belongs to the wrong month. */
 export function findEmptyReturns(
   changes: readonly PlanChange[],
   patches: readonly Pick<PlanPatch, 'identifier' | 'fields'>[],

@@ -16,7 +16,6 @@ export interface ListSizeChange {
 }
 
 /**
- * Measures the lists of all countries before and after a change.
  * @param others the sizes of the lists without the plans that change.
  * @throws UserError with one line for each list that grows above the limit. A list that was too large before may become shorter.
  */

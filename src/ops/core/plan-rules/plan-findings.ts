@@ -33,7 +33,7 @@ export function foldFindings<Finding extends PlanFinding>(findings: readonly Fin
   })
 }
 
-/** @returns the first finding with the subjects of all; an empty list without findings. @param message replaces the message of the finding. */
+/** @param message replaces the message of the first finding. */
 function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[], message?: string): Finding[] {
   const [first] = findings
   if (first === undefined) return []

@@ -82,7 +82,6 @@ export function listNewlyNamed({ before, after }: PlanChange): CatalogPlan[] {
   return viewableIn.length === 0 ? [] : [{ ...after, viewableIn }]
 }
 
-/** Finds changed plans that get the name of another plan on the same list. */
 function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly CatalogPlan[]): PlanFinding[] {
   const named = changes.flatMap(listNewlyNamed)
   const identifiers = new Set(named.map(({ identifier }) => identifier))

@@ -30,25 +30,19 @@ export async function prepareViewable(
   })
 }
 
-/**
- * Prepares to close a plan to new investment. The plan stays on its lists.
- * @param note the reason, which partners show to their customers.
- * @throws UserError when the note is too long, or is no line of text.
- */
+/** @param note the reason, which partners show to their customers. @throws UserError when it is too long, or is no line of text. */
 export async function prepareClosing(store: Store, identifierOrId: string, note: string): Promise<PreparedPlan> {
   const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
   return preparePlan(store, identifierOrId, () => ({ isInvestable: false, nonInvestableNote }))
 }
 
-/** Prepares to open a plan to new investment, and to remove its note. */
 export function prepareOpening(store: Store, identifierOrId: string): Promise<PreparedPlan> {
   return preparePlan(store, identifierOrId, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
 /**
- * Prepares to change fields of a plan.
- * @param assignments fields with their new values, such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
+ * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
  * @throws UserError that names each wrong field or value.
  */
 export async function prepareFields(

@@ -23,11 +23,9 @@ export interface PlanExplanation {
 }
 
 /**
- * Explains why a partner sees a plan in its list, or does not.
  * @param plan the plan's identifier or ID.
  * @param partner the partner's short name or client ID.
  * @param at explains the list as it was or will be at the end of this Unix second. Default: now.
- * @throws UserError when there is no such partner, or there was none at this time.
  */
 export async function explainPlan(
   store: Store,
@@ -74,9 +72,7 @@ export async function explainPlan(
 }
 
 /**
- * Finds the country whose plans a partner gets.
- * @param partnerName the partner's short name or client ID.
- * @throws UserError when there is no such partner, or the partner gets no list because it is suspended or ended.
+ * @param partnerName the short name or the client ID. @throws UserError when the partner gets no list, because it is suspended or ended.
  */
 export async function findListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
   const partner = await findPartner(store, partnerName, atSeconds)
@@ -88,8 +84,7 @@ export async function findListedCountry(store: Store, partnerName: string, atSec
 }
 
 /**
- * Describes the last publication that took one of the plans off the list of a country, or removed the plan.
- * @param at leaves out publications after this time, in Unix seconds.
+ * Describes the last publication, until the Unix second `at`, that took one of the plans off the list of a country.
  * @returns a sentence that begins with a space; an empty text when there is no such publication.
  */
 async function describeWithdrawal(
@@ -115,8 +110,8 @@ export interface PendingChange {
 }
 
 /**
- * Selects the changes of a plan in pending publications, sorted by their times. Publications without a time come last.
- * @param identifierOrId the plan, which a pending publication may also add or remove.
+ * Sorts the changes by their times. Publications without a time come last. @param identifierOrId a pending publication may also add this
+ * plan.
  */
 export async function selectPendingChanges(store: Store, identifierOrId: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(store.db, identifierOrId)

@@ -58,7 +58,6 @@ export async function readPending(
   return { rows: sorted, changesById, plans, sharing, restored: new Set(restored), revision }
 }
 
-/** The forecast of one pending publication. */
 export interface Foreseen {
   /** Why the publication can't be published; undefined when nothing is in the way. */
   misfit: Misfit | undefined

@@ -14,7 +14,7 @@ export interface LaterChange {
 /**
  * Finds the publications that changed the fields of `conflicts`, the latest first.
  * @param planIds the IDs of the plans with a conflict. The plans of `conflicts` have only identifiers.
- * @param afterRevision finds only publications after this revision of the catalog. Without a revision, finds all.
+ * @param afterRevision finds only publications after this revision. Undefined: finds all.
  */
 export async function findLaterChanges(
   db: OperatorDatabase,

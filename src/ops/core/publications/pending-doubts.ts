@@ -11,10 +11,8 @@ import { comparePlans } from '../differences/plan-paths.ts'
 import { foresee, readPending } from './forecast.ts'
 
 /**
- * Finds the pending publications that a change would conflict with, or that will overwrite its values.
- * @param changes the plans of the change, before they are published.
+ * Describes, in a sentence each, the pending publications that a change would conflict with, or that will overwrite its values.
  * @param ownId the ID of a pending publication to leave out: it contains this change, or this change makes it again.
- * @returns a sentence for each publication.
  */
 export async function findPendingDoubts(
   db: OperatorDatabase,
@@ -40,7 +38,6 @@ export async function findPendingDoubts(
   })
 }
 
-/** Says that a pending publication and a change can't both be published. @param misfit the reason. */
 function describeConflict(
   { id, actor, planCount }: PublicationRow,
   misfit: Misfit,
@@ -56,9 +53,7 @@ function describeConflict(
 
 /**
  * Says to which values a pending publication will later set the fields of a change.
- * @param proposed the plans of the publication, as its author proposed them.
  * @param merged the plans of the publication, merged with `changes`.
- * @returns a sentence; an empty list when the publication sets none of these fields.
  */
 function describeEffect(
   row: PublicationRow,
@@ -86,7 +81,6 @@ function describeEffect(
   return [`Publication ${row.id} by ${row.actor} will ${nameSome(effects)}, ${describeDue(row)}.`]
 }
 
-/** Lists the fields that a change of a plan sets, such as `category` for a new `category.name`. */
 function listFields({ before, after }: PlanChange): Set<string> {
   return new Set([...comparePlans(before, after).keys()].map((path) => path.replace(/\..*/, '')))
 }

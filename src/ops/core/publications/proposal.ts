@@ -50,10 +50,7 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
   warnings: readonly string[]
 }
 
-/**
- * Checks a change before it is published, and adds the doubts about it.
- * @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future.
- */
+/** @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future. */
 export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
   await checkChange(store, prepared)
@@ -71,7 +68,7 @@ interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areField
 
 const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
-/** Lists the doubts about a publication. @param changes merged with the catalog. @throws UserError when a list would be too large. */
+/** @param changes merged with the catalog. @throws UserError when a list would be too large. */
 export async function listDoubts(
   { db }: Store,
   { id, dueAt, undoneId, areFieldsNamed }: DoubtedPublication,
@@ -119,10 +116,8 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
 }
 
 /**
- * Merges changes that were computed from an earlier catalog with the catalog as it is now.
- * @param wanted the changes. A field that others changed since, to another value, is a conflict.
- * @param isSkippingConflicts true leaves out plans with a conflict. By default, the values of `wanted` win.
- * @returns the merged changes without plans that would not change, and all conflicts.
+ * Merges changes that were computed from an earlier catalog with the catalog as it is now. Leaves out plans that would not change.
+ * @param isSkippingConflicts leaves out plans with a conflict. By default, the values of `wanted` win.
  */
 export async function mergeWithNow(
   { db }: Store,

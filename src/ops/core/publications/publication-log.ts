@@ -76,7 +76,6 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
 
 /**
  * Foresees plans at a future time: after the scheduled publications that are due by then.
- * @param untilSeconds the time, in Unix seconds.
  * @param plan the only plan that the caller needs, as it is now. By default, foresees all plans that the publications change.
  */
 export async function foreseePlans(

@@ -28,8 +28,8 @@ export interface UndoChoice {
 }
 
 /**
- * Computes the publication that takes publication `id` back, and does not publish it. Later changes of other fields stay.
- * @throws UserError that names later changes of the same fields. With `exceptChanged`, throws only if no plan is left to take back.
+ * Computes the publication that takes publication `id` back. Later changes of other fields stay.
+ * @throws UserError that names the later changes of the same fields, unless `exceptChanged` leaves these plans out and others remain.
  */
 export async function prepareUndo(
   store: Store,
@@ -66,10 +66,9 @@ export async function prepareUndo(
 }
 
 /**
- * Computes the publication that makes the unpublished publication `id` again, and does not publish it. Its values overwrite later changes
- * by others, unless `exceptChanged` leaves out the plans with such changes.
+ * Computes the publication that makes the unpublished publication `id` again. Its values overwrite later changes by others, unless
+ * `exceptChanged` leaves out the plans with such changes.
  * @param at the time of the new publication, in Unix seconds. Default: the time of the old publication if that is in the future, or now.
- * @returns the new publication. `redone` is the row of publication `id`.
  * @throws UserError when publication `id` was published, or nothing of it is left to publish.
  */
 export async function prepareRedo(
@@ -107,10 +106,9 @@ const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
   `The ${verb} leaves out the plans that were changed later: ${names}.`
 
 /**
- * Ends a redo: cancels the old publication, which the new one replaces. If the schedule or an approver published the old publication just
- * before, cancels the new one instead, if that is still pending.
- * @param made the new publication.
- * @returns a sentence for the operator when the old publication was not cancelled by this call; otherwise undefined.
+ * Cancels the old publication, which the new one replaces. If the old publication was published just before, cancels the new one instead,
+ * if that is still pending.
+ * @returns a sentence for the operator when the old publication was not cancelled by this call.
  */
 export async function endRedone(
   store: Store,

@@ -36,8 +36,8 @@ export type PublishResult =
   | { kind: 'outdated'; change: CatalogChange }
 
 /**
- * Writes a proposal into the database as a new publication. Lets the publication wait for approval if the environment requires approval.
- * Otherwise schedules it if the proposal has a time, or publishes it now.
+ * Writes a proposal into the database. It waits for approval if the environment requires that, is scheduled if it has a time, or is
+ * published.
  * @param proposal a change that fits the catalog at its `baseRevision`.
  * @throws UserError when others changed the same fields meanwhile, or ended the publication.
  */
@@ -83,11 +83,7 @@ export async function publishProposal(
   throw new UserError(changedMeanwhile)
 }
 
-/**
- * Publishes a staged publication, or makes it `waiting` or `scheduled`. Until then, other commands don't see the publication.
- * @param compared the revision from which the publication was computed, and the last revision that it was compared with.
- * @returns false when others published after the comparison: nothing was changed.
- */
+/** Until now, other commands don't see the publication. @returns false when others published after the comparison: nothing was changed. */
 function publishOrLetWait(
   store: Store,
   decision: Decision,
@@ -104,9 +100,8 @@ function publishOrLetWait(
 
 /**
  * Changes the state of a publication exactly once, even if the database's answer is lost.
- * @param changeState returns true when it changed the state. When the store repeats the statement after a lost answer, it returns false.
+ * @param changeState returns whether it changed the state: false when the store repeats it after a lost answer.
  * @param isChanged tells if the row of the publication shows the change, even after others changed the state again.
- * @returns true when this call changed the state.
  */
 async function changeStateOnce(
   { changes, db }: Store,
@@ -146,7 +141,6 @@ export function readNeedsApproval({ config }: Store): boolean {
   throw new UserError(`CATALOG_APPROVAL in wrangler.toml must be "required" or "off"; it is "${approval}".`)
 }
 
-/** @throws UserError when there is no such publication. */
 export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
   const row = await selectPublication(db, id)
   if (row) return row
@@ -154,11 +148,10 @@ export async function findPublication({ db, target }: Store, id: number): Promis
 }
 
 /**
- * Approves a waiting publication. Schedules the publication if its time is in the future. Otherwise merges it with later changes by others,
- * and publishes it.
+ * Approves a waiting publication. Schedules it if its time is in the future. Otherwise merges it with later changes by others, and
+ * publishes it.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
- * @returns undefined, and approves nothing, when others changed plans of the publication after `seenRevision`.
- * @throws UserError when the publication does not wait for approval, is by the approver, or conflicts.
+ * @returns undefined when others changed plans of the publication after `seenRevision`, and it was not approved.
  */
 export async function approvePublication(
   store: Store,
@@ -248,11 +241,7 @@ export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
   return openStates.some((open) => open === state)
 }
 
-/**
- * Makes an error about a publication that is in the wrong state. Names the command that takes a published publication back, or stops a
- * pending one.
- * @param problem the end of a sentence about the publication, such as `can’t be cancelled`.
- */
+/** @param problem the end of a sentence about the publication, such as `can’t be cancelled`. */
 export function makeStateError({ target }: Store, row: PublicationRow, problem: string): UserError {
   const { id, state, decidedBy } = row
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''

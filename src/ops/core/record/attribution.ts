@@ -20,10 +20,7 @@ const secretNames = {
   'possible-key': 'what may be a signing key',
 } as const
 
-/**
- * Checks texts before the record keeps them for ever.
- * @throws UserError when a text has a secret. The message does not quote the secret.
- */
+/** Checks texts before the record keeps them for ever. @throws UserError that does not quote the secret. */
 export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
     // The name of a signing key is not secret. A note may quote the beginning of a secret, to say which secret it means.

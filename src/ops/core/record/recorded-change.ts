@@ -6,10 +6,9 @@ import type { Store } from '../../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
 /**
- * Makes a change of a partner or a signing key exactly once, even if the database's answer is lost.
- * @param insert inserts the row of the change, unless the record has a row of the same request. It also inserts nothing if the change is
- * not possible any more, for example because somebody else changed the partner meanwhile.
- * @returns undefined when the change was not possible any more.
+ * Makes a change exactly once, even if the database's answer is lost.
+ * @param insert inserts the row of the change, unless the record has a row of the same request.
+ * @returns undefined when the change was not possible any more, for example because somebody else changed the partner meanwhile.
  */
 export function recordChange(
   store: Pick<Store, 'db' | 'changes'>,

@@ -17,10 +17,7 @@ import {
 } from '../../store/sql-file.ts'
 import type { Store } from '../../store/store.ts'
 
-/**
- * Generates the SQL of a database copy, piece by piece.
- * @throws UserError after the last piece, when somebody changed the database meanwhile: the pieces are not from one moment.
- */
+/** @throws UserError after the last piece, when somebody changed the database meanwhile: the pieces are not from one moment. */
 export async function* generateCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
   yield* generateStatements(store)
@@ -29,7 +26,6 @@ export async function* generateCopy(store: Store): AsyncGenerator<string> {
   }
 }
 
-/** Generates the statements that create the tables and indexes of the database, and insert its rows. */
 async function* generateStatements({ db }: Store): AsyncGenerator<string> {
   const schema = await selectSchema(db)
   for (const [type, name, statement] of schema) {
@@ -114,7 +110,6 @@ export interface LostRow {
 
 /**
  * Finds rows of an earlier copy that the database lost, in whole or in part. Rows that were added after the copy don't matter.
- * @param file the path of a file with the SQL of `generateCopy`.
  * @returns the lost rows, and for each table the number of rows that were compared.
  */
 export async function findLostRows(store: Store, file: string) {
@@ -135,7 +130,6 @@ export async function findLostRows(store: Store, file: string) {
   return { lost, counts }
 }
 
-/** @returns the rows of a table that the current database lost, and the number of rows of this table in the copy. */
 function compareTable(table: string, copy: TemporaryDatabase, current: TemporaryDatabase) {
   const { key = [], nameColumn, findSuccessor } = comparedTables[table] ?? {}
   const hasKey = key.map((column) => `${column} = ?`).join(' and ')

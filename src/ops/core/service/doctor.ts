@@ -33,8 +33,8 @@ export interface Environment {
 }
 
 /**
- * Runs the checks of `doctor`. A check that can't reach the database, KV or Cloudflare has a problem as its result.
- * @param isThorough true to check the plans, too, and the hash of every version of a plan, for which all versions are read.
+ * A check that can't reach the database, KV or Cloudflare has a problem as its result.
+ * @param isThorough whether to check the plans, too, and the hash of every version of a plan, for which all versions are read.
  */
 export async function runDoctorChecks(
   store: Store,
@@ -67,14 +67,13 @@ export function checkPlans(store: Store): Promise<NamedResult[]> {
   return runChecks({ plans: () => checkPublishedPlans(store) })
 }
 
-/** Finds values of plans, and plan lists of countries, that look wrong. */
 async function checkPublishedPlans(store: Store): Promise<CheckResult[]> {
   const findings = await checkCatalog(store)
   return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 
 /**
- * Checks migrations and signing keys before a deploy. The signing keys are those of the Worker's latest version: a deploy keeps them.
+ * Checks migrations, and the signing keys of the Worker's latest version: a deploy keeps them.
  * @returns sentences: obstacles, which prevent a deploy, and warnings, which an operator must confirm.
  */
 export async function checkBeforeDeploy(
@@ -94,10 +93,7 @@ export async function checkBeforeDeploy(
   return { obstacles: listMessages('problem'), warnings: listMessages('warning') }
 }
 
-/**
- * Checks that the database has the migrations of this checkout.
- * @returns one result; if the database can't be reached, also a warning that says what partners get while D1 fails for the Worker, too.
- */
+/** @returns one result; if the database can't be reached, also a warning that says what partners get while D1 fails for the Worker, too. */
 async function checkSchema(migrations: readonly string[], { db, target }: Store): Promise<NamedResult[]> {
   const name = 'migrations'
   try {
@@ -161,10 +157,7 @@ function checkSigning(secretNames: readonly string[], nowSeconds: number, fix: s
   return canSign ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
 }
 
-/**
- * Compares the keys of the Worker with the record and with the next deploy, and checks that a key signs, and how old this key is.
- * @param entries the entries of the record about keys, the newest first; undefined when the record can't be read.
- */
+/** @param entries the entries of the record about keys, the newest first; undefined when the record can't be read. */
 async function checkKeys(
   { list }: Pick<WorkerSecrets, 'list'>,
   entries: readonly KeyEntry[] | undefined,
@@ -205,7 +198,7 @@ async function checkKeys(
   return results.length > 0 ? results : checkKeyAge(keys, nowSeconds, command('rotate'))
 }
 
-/** Checks that the key that signs is not too old. @param fix the command that makes a newer key. */
+/** @param fix the command that makes a newer key. */
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined) return []
@@ -216,7 +209,6 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Che
   return [warning(`The key that signs, ${signing.kid}, is ${age}: ${advice}`)]
 }
 
-/** Computes the hash of every version of a plan, and compares it with the hash in the database. */
 async function checkRecord({ db }: Store): Promise<CheckResult[]> {
   const changedIds = await findChangedPublications(db)
   if (changedIds.length === 0) return [ok('The plans of each publication fit their hashes.')]
@@ -227,7 +219,6 @@ async function checkRecord({ db }: Store): Promise<CheckResult[]> {
   )
 }
 
-/** Checks the publications that are not published yet. */
 async function checkPublications(store: Store): Promise<CheckResult[]> {
   const { db, target } = store
   const [nowSeconds, open] = await Promise.all([selectNowSeconds(db), listPublications(store, { states: openStates })])

@@ -23,12 +23,7 @@ export const problem = (message: string): CheckResult => ({ level: 'problem', me
 
 type Check = () => Promise<CheckResult | CheckResult[]>
 
-/**
- * Runs checks at the same time. An expected error of a check, such as a failure of Cloudflare, is a result with level `problem`. Equal results
- * of several checks become one result, with the names of all these checks.
- * @param checks the checks by their names.
- * @throws the error of a check that is not expected, because it is a bug.
- */
+/** Runs checks at the same time. Equal results of several checks become one result, with the names of all these checks. */
 export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<NamedResult[]> {
   const resultsByCheck = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
@@ -45,10 +40,7 @@ export async function runChecks(checks: Readonly<Record<string, Check>>): Promis
   return [...merged.values()]
 }
 
-/**
- * Makes a problem of an expected error: a mistake of the user, a wrong setting, or a failure of Cloudflare.
- * @throws any other error, because it is a bug.
- */
+/** @throws an error that is no mistake of the user, no wrong setting and no failure of Cloudflare, because it is a bug. */
 export function toProblem(error: unknown): CheckResult {
   const isMistake = error instanceof UserError || error instanceof ConfigError
   const expected = isMistake ? error : findCloudflareError(error)

@@ -29,8 +29,8 @@ const pauseMs = 700
 const timeoutMs = 10_000
 
 /**
- * Returns a function that sends a request, and repeats the request until the wanted version answers. After the first answer of the wanted
- * version, the old version may still answer other requests, so each request is repeated on its own.
+ * Returns a function that repeats a request until the wanted version answers. After its first answer, the old version may still answer
+ * other requests.
  * @param send sends one request, as `fetch` does.
  * @param version the wanted version. Without it, the first answer or failure counts.
  * @throws Error when `maxWaitSeconds` are over: the last failure, or an error that names the wanted version and the version that answered.

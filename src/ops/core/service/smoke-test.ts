@@ -26,7 +26,6 @@ export interface SmokeTarget {
 /** The variables with the credentials of the smoke test's partner. */
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 
-/** @returns a sentence that names what to fix when only some of the credentials are set; otherwise undefined. */
 export function findIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
   const missing = credentialNames.filter((name) => !variables[name])
   if (missing.length === 0 || missing.length === credentialNames.length) return undefined
@@ -161,7 +160,6 @@ async function checkPartner(authorization: string, shortName: string, check: Smo
   )
 }
 
-/** Formats the Authorization header of a token request. */
 function formatBasic(clientId: string, clientSecret: string): string {
   return `Basic ${encodeBase64(new TextEncoder().encode(`${clientId}:${clientSecret}`))}`
 }

@@ -43,7 +43,6 @@ export async function watch({
   return results.flat()
 }
 
-/** Runs the smoke test, and if it fails, runs it again. Only the last run counts. */
 async function runSmokeTestTwice(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
   const { origin, variables } = target
   const incomplete = findIncompleteCredentials(variables)
