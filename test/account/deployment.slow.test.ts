@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { useOperator, workerName } from './operator.ts'
 import type { Section } from './page-commands.ts'
 
-const operator = useOperator(['src/worker/DEPLOY.md', 'src/worker/ONCALL.md'])
+const operator = useOperator()
 
 /** Sections with a test of their own. */
 const titles = new Set(['The first deploy', 'Later deploys', 'Go back', 'Back up and restore'])
@@ -256,4 +256,17 @@ test('after the set-up, a plain wrangler deploy deploys the same service', async
   await follow('npx wrangler deploy --env production')
   expect(countVersions()).toBe(before + 1)
   expectShares('production', { default: 100 })
+})
+
+// app.test.ts shows what the Worker answers then.
+test('without --env, wrangler deploys with empty stores that it creates, and without a key, as DEPLOY.md warns', async () => {
+  const { account, stores, follow } = operator()
+  await follow('npx wrangler deploy')
+  const name = 'partner-investment-plan-catalog'
+  const database = [...account.databases.values()].find((one) => one.name === name)
+  const db = await stores.openDatabase(database?.uuid ?? '')
+  expect((await db.prepare('select name from sqlite_master').all()).results).toEqual([])
+  expect(account.namespaces.size).toBe(3)
+  const [version] = account.workers.get(name)?.versions ?? []
+  expect(version?.bindings.filter(({ type }) => type === 'secret_text')).toEqual([])
 })

@@ -32,8 +32,10 @@ function findOutcome(command: string): [number, RegExp] {
   return [0, /^/]
 }
 
+const pages = ['src/worker/DEPLOY.md', 'src/worker/ONCALL.md']
+
 /** Starts the account before the first test of a file. */
-export function useOperator(pages: readonly string[]): () => Operator {
+export function useOperator(): () => Operator {
   let operator: Operator | undefined
   const cleanups: (() => Promise<void>)[] = []
   beforeAll(async () => {
@@ -43,7 +45,7 @@ export function useOperator(pages: readonly string[]): () => Operator {
     cleanups.push(account.close)
     const copy = await copyProject()
     cleanups.push(copy.remove)
-    operator = await createOperator(stores, account, copy, pages)
+    operator = await createOperator(stores, account, copy)
   })
   afterAll(async () => {
     for (const cleanUp of cleanups.toReversed()) await cleanUp()
@@ -54,12 +56,7 @@ export function useOperator(pages: readonly string[]): () => Operator {
   }
 }
 
-async function createOperator(
-  stores: Stores,
-  account: Account,
-  { folder, home }: ProjectCopy,
-  pages: readonly string[],
-): Promise<Operator> {
+async function createOperator(stores: Stores, account: Account, { folder, home }: ProjectCopy): Promise<Operator> {
   const notes = {
     clientId: '',
     clientSecret: '',

@@ -117,28 +117,19 @@ describe('an older result', () => {
     expect(await request(122 * second, filter)).toMatchObject({ text: 'second' })
   })
 
-  test('of a load that began before the newest revision was known is not joined', async () => {
+  test.each<[string, () => Promise<unknown>]>([
+    ['the newest revision was known', readForSignIn],
+    ['KV had a newer list', () => inOtherIsolate(() => request(second, filter))],
+  ])('of a load that began before %s is not joined', async (_, learn) => {
     await request(0)
     const { finish, answered } = await startSlowLoad()
     db.changeCatalog('second')
-    await readForSignIn()
-    const later = request(second, filter)
+    await learn()
+    const later = request(2 * second, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
     finish()
     expect(await later).toMatchObject({ text: 'second', calls: ['list'] })
     expect(decodeList((await answered).list.body)).toBe('first')
-  })
-
-  test('of a load that began before KV had a newer list is not joined', async () => {
-    await request(0)
-    const { finish, answered } = await startSlowLoad()
-    db.changeCatalog('second')
-    await inOtherIsolate(() => request(second, filter))
-    const later = request(2 * second, filter)
-    await vi.waitFor(() => expect(db.calls).toContain('list'))
-    finish()
-    expect(await later).toMatchObject({ text: 'second' })
-    await answered
   })
 
   test('of a slow load does not replace a newer list, which memory has from KV', async () => {
