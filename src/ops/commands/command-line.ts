@@ -31,7 +31,6 @@ interface ParsedVerb {
   verb: Verb
 }
 
-/** Runs the command line in `argv` of the context. If the command fails, prints the error. */
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io } = context
@@ -78,8 +77,7 @@ function isExpectedError(error: unknown): error is Error {
 
 /**
  * Adds all nouns to the parser, and the verbs of the typed noun. The code of other verbs is not loaded.
- * @param noun the first word of the command line. @param showsAll whether --help also lists the commands that run the service.
- * @returns the verbs of the noun: none if there is no such noun, one if the noun is a verb alone, such as `why`.
+ * @param showsAll whether --help also lists the commands that run the service.
  */
 async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<ParsedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
@@ -145,7 +143,6 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
  * Checks that npm has taken no flag of the verb for itself. In `npm run ops catalog import FILE --dry-run`, without a -- before the
  * command, npm takes the flag, and sets the variable `npm_config_dry_run=true`; `--grace=0` sets `npm_config_grace=0`. A setting in
  * `.npmrc` sets the same variables.
- * @throws UserError that names the flags.
  */
 function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: CommandContext): void {
   const typed = verbs.length === 1 ? verbs[0] : verbs.find(({ command }) => command.name() === argv[1])
@@ -164,7 +161,6 @@ function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: 
   ])
 }
 
-/** @returns the arguments and flags of the command line by name. @throws UserError when an argument is wrong. */
 function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Values {
   if (noArgumentsError !== undefined && command.args.length > 0) throw new UserError(noArgumentsError)
   const parsed = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {
@@ -176,9 +172,8 @@ function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Va
 }
 
 /**
- * Opens the store of a verb, reads who makes the change, runs the verb, and prints its output.
- * @returns 3 when the output has findings, otherwise 0. @throws the error of the verb. The error of a verb that changes something says if
- * nothing was changed.
+ * @returns 3 when the output has findings, otherwise 0.
+ * @throws the error of the verb. The error of a verb that changes something says if nothing was changed.
  */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
@@ -212,7 +207,6 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   }
 }
 
-/** @returns the environment that a command line names. @throws UserError when only one of --remote and --env is given. */
 function readTarget({ remote, env, persistTo }: Values): Target {
   // A verb without --remote, such as deploy, chooses its environment itself.
   if (remote === undefined) return {}
@@ -224,10 +218,7 @@ function readTarget({ remote, env, persistTo }: Values): Target {
   return persistTo === undefined ? {} : { persistTo }
 }
 
-/**
- * Reads who makes the change, by which command, and why.
- * @throws UserError when a change of a deployed environment has no author, or a word of the command line is a secret.
- */
+/** @throws UserError when a change of a deployed environment has no author, or a word of the command line is a secret. */
 async function readAttribution(
   { listHiddenTexts }: Verb,
   values: Values,

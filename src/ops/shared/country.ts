@@ -14,7 +14,6 @@ export function toUpperCaseCode(country: string): string {
   return /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : country
 }
 
-/** @throws UserError unless a text is a country code. */
 export function checkCountry(country: string): void {
   throwProblems([findCountryProblem(country)])
 }

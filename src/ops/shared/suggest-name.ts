@@ -1,8 +1,6 @@
 /**
- * Suggests a name that exists for a mistyped name.
- * @param candidates the names that exist.
- * @returns such as `Did you mean gold?`; undefined when no candidate is similar. A similar candidate differs only in case and at most two
- * letters, or it starts with the mistyped name and a dot or hyphen.
+ * @returns such as `Did you mean gold?`, if a candidate differs only in case and at most two letters, or starts with the name and a dot or
+ * hyphen.
  */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2

@@ -41,12 +41,10 @@ export function quoteWords(words: readonly string[]): string {
 /** Matches SQLite's errors that mean that the database lacks a migration. */
 export const outdatedSchema = /no such (?:table|column)|has no column named/
 
-/** @returns the command that migrates the database of a target. */
 export function describeMigration(target: Target): string {
   return describeCommand(target, 'migrate', ...(target.remote ? [] : ['--local']))
 }
 
-/** @returns the command that deploys an environment. */
 export function describeDeploy({ env }: Target): string {
   return `${prefixWithNpm('deploy')} --env ${env}`
 }

@@ -22,11 +22,7 @@ const malformedTokenCode = 6003
 export const tokenAdvice =
   'Check that the token has the permissions of its role ("Tokens" in src/worker/DEPLOY.md), and that CLOUDFLARE_ACCOUNT_ID is its account.'
 
-/**
- * Prepares calls to the Cloudflare account of an environment.
- * @returns the environment's settings in wrangler.toml, and the functions of `openApi`.
- * @throws UserError that names each environment variable that is missing or malformed, without its value.
- */
+/** @throws UserError that names each environment variable that is missing or malformed, without its value. */
 export async function openAccount({ env }: Target) {
   const wrangler = await readWranglerConfig(env)
   const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID'] ?? ''
@@ -50,7 +46,6 @@ export async function openAccount({ env }: Target) {
 /**
  * Queries the dataset of an environment, in which the Worker writes a data point for each request. Fails before the first data point.
  * @param writeQuery receives the name of the dataset, and returns the query in SQL.
- * @returns the rows of the answer, each an object with a value for each column.
  */
 export type QueryUsage = (writeQuery: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
@@ -60,7 +55,6 @@ export function refuseLocalTarget({ remote }: Target): void {
 }
 
 /**
- * Finds the dataset of an environment in wrangler.toml.
  * @returns a function that queries the dataset, and throws a UserError when Cloudflare refuses the query or can't be reached.
  * @throws UserError for a local target, or when wrangler.toml names no dataset for the environment.
  */
@@ -114,7 +108,6 @@ function openApi(accountUrl: string, token: string) {
 
 /**
  * Sends a request once. Follows no redirect, which would send the token, or a body with secrets, to another host.
- * @returns any response, also one with an error status.
  * @throws CloudflareError when there is no response within 60 seconds.
  */
 function fetchOnce(url: string, request: RequestInit): Promise<Response> {
@@ -137,7 +130,7 @@ async function fetchJson(url: string, request: RequestInit): Promise<Record<stri
 }
 
 /**
- * Makes the error for an answer that is no success. Its message says what the operator should check.
+ * Its message says what the operator should check.
  * @param answer the body as JSON; empty when the body is not a JSON object.
  * @param text the body.
  */

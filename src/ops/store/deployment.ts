@@ -13,8 +13,7 @@ import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
 /**
- * Finds the address of the service: its custom domain in wrangler.toml, or without routes its address at workers.dev.
- * @returns an origin, such as `https://api.example.com`.
+ * Finds the custom domain in wrangler.toml, or without routes the address at workers.dev.
  * @throws UserError when the routes have no custom domain, or Cloudflare names no subdomain of workers.dev.
  */
 export async function findOrigin(target: Target): Promise<string> {
@@ -32,8 +31,8 @@ export async function findOrigin(target: Target): Promise<string> {
 }
 
 /**
- * Finds a version of the service that answers requests. Skips a version without the binding DB: `keys rotate` before the first deploy
- * makes such a version, which has no code.
+ * Finds a live version of the service. Skips a version without the binding DB: `keys rotate` before the first deploy makes such a version,
+ * which has no code.
  * @returns its ID; undefined before the first deploy.
  */
 export async function findLiveVersion(target: Target): Promise<string | undefined> {
@@ -53,7 +52,7 @@ export async function runProjectCheck(): Promise<boolean> {
 /**
  * Runs `wrangler deploy`, which prints to the user's terminal and asks its questions there. In CI, wrangler asks nothing and answers yes.
  * Wrangler mistakes variables such as BUILD_ID for a sign of CI; CI=false prevents the mistake.
- * @param origin the address of the service, such as `https://api.example.com`, which the build of the site writes into its pages.
+ * @param origin the address of the service, which the build of the site writes into its pages.
  * @returns the ID of the new version; undefined when wrangler failed.
  */
 export async function deployWithWrangler(env: string, origin: string): Promise<string | undefined> {

@@ -12,7 +12,7 @@ import { ownerOnly, writeOutput } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
-/** Lists and changes the secrets in a file of a local Worker. A local Worker has no versions, so its secrets are always live. */
+/** A local Worker has no versions, so its secrets are always live. */
 export function openDevVars(file = devVarsFile): WorkerSecrets {
   return {
     list: async () => {
@@ -30,8 +30,7 @@ export async function readLocalVariables({ vars }: WranglerConfig): Promise<Conf
 }
 
 /**
- * Replaces a file of lines such as `NAME=value`, with some variables set, and variables whose value is null deleted. Other lines stay
- * unchanged. Only the owner may read the new file. Programs that read the file meanwhile see either its old or its new content.
+ * Replaces the file: sets some variables, and deletes variables whose value is null. Other lines stay unchanged.
  * @throws UserError when the file can't be written, or when another variable would change, such as a value of several lines.
  */
 async function setVariables(file: string, secrets: Record<string, string | null>): Promise<void> {

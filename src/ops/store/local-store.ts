@@ -26,8 +26,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
 }
 
 /**
- * Calls `work` with the local store, after creating its database or applying the migrations that it lacks.
- * @param work also receives the file names of the migrations that were applied now.
+ * Calls `work` with the local store, after creating its database or applying the migrations that it lacks: `applied` has their file names.
  * @throws UserError when the database can't be used, or a migration can't be applied.
  */
 export function withMigratedStore<T>(
@@ -37,13 +36,12 @@ export function withMigratedStore<T>(
   return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
 }
 
-/** @returns the path of the state folder, and the command that migrates its database. */
 function locateState({ persistTo, ...target }: Target): { state: string; migration: string } {
   const state = resolve(persistTo ?? '.wrangler/state')
   return { state, migration: describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
 }
 
-/** Calls `work` with the local D1 and the store. @throws UserError for a database that is not migrated or can't be used. */
+/** @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locateState(target)
   const config = await readWranglerConfig(undefined)

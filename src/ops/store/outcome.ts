@@ -13,11 +13,8 @@ export interface OutcomeTracker {
 }
 
 /**
- * Makes a change once, and sets `changes.outcome`. If an answer is lost, the store repeats `attempt` by itself, and `find` shows whether
- * an earlier attempt made the change.
- * @param attempt makes the change, unless an earlier attempt has made it. Returns the made change, or undefined if it changed nothing.
- * @param find reads the change that an attempt made; undefined if none did.
- * @returns the made change; undefined when the change was not made.
+ * Makes a change once, and sets `changes.outcome`. If an answer is lost, the store repeats `attempt` by itself, and `find` shows whether an
+ * earlier attempt made the change. Both return the made change, or undefined if there is none.
  */
 export async function makeTrackedChange<T>(
   changes: OutcomeTracker,

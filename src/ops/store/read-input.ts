@@ -14,7 +14,6 @@ export function resolveFile(file: string): string {
 }
 
 /**
- * Reads a whole file, or standard input.
  * @param file a path as for `resolveFile`, or `-` for `stdin`.
  * @throws UserError when the file can't be read, or the input has more than 100 MB.
  */

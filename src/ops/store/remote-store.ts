@@ -10,7 +10,6 @@ import type { Store } from './store.ts'
 import { findStoreIds } from './wrangler-toml.ts'
 
 /**
- * Calls `work` with the store of a deployed environment.
  * @throws UserError when wrangler.toml lacks an ID, the database is not migrated, or Cloudflare refuses, fails or can't be reached. After
  * an error of Cloudflare, the message also tells whether a change was made.
  */
@@ -78,8 +77,7 @@ function formatParameter(param: unknown): string {
 
 /**
  * Reads the rows of a statement's result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`.
- * @param method `run` allows a result without rows.
- * @throws CloudflareError when a query's result has no rows.
+ * @throws CloudflareError when there are no rows, unless the method is `run`.
  */
 function parseRows<Row extends unknown[]>(result: unknown, method: 'values' | 'run'): Row[] {
   const rows = readPath(result, 0, 'results', 'rows')

@@ -21,10 +21,7 @@ export interface Pacing {
   report?: (line: string) => void
 }
 
-/**
- * Repeats a call until it succeeds, or fails with a kind that is not repeated, or a limit is reached.
- * @throws the last error. Its kind is `unknown` if an earlier attempt may have had its effect.
- */
+/** @throws the last error. Its kind is `unknown` if an attempt before may have had its effect. */
 export async function retry<T>(
   call: () => Promise<T>,
   { random = Math.random, delay = sleep, report = (line) => process.stderr.write(`${line}\n`) }: Pacing = {},

@@ -24,11 +24,8 @@ const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type',
 
 /**
  * Makes a temporary database from statements that create tables and indexes, and insert rows. Refuses all other statements: they could
- * write files (ATTACH, VACUUM INTO), never end, or create triggers. SQLite keeps a large database in a temporary file.
- * @param statements pieces of one or more whole statements.
+ * write files (ATTACH, VACUUM INTO), never end, or create triggers. The returned database only answers queries.
  * @param complaint the start of the error's message, such as `The database is damaged`.
- * @returns the database, which from now on only answers queries.
- * @throws UserError when a statement is not allowed, or SQLite refuses it.
  */
 export async function openTemporaryDatabase(
   statements: AsyncIterable<string>,

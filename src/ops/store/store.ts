@@ -27,12 +27,10 @@ export interface Store {
   config: ConfigSource
 }
 
-/** A KV binding, reduced to the function that lists keys. */
 interface Namespace {
   list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
 }
 
-/** Lists the keys of a KV namespace that start with `prefix`. @param cursor where the list goes on. Default: at its start. */
 export async function listBindingKeys(kv: Namespace, prefix: string, cursor?: string): Promise<CachedKey[]> {
   const page = await kv.list({ prefix, ...(cursor !== undefined && { cursor }) })
   return page.cursor ? [...page.keys, ...(await listBindingKeys(kv, prefix, page.cursor))] : page.keys

@@ -8,10 +8,7 @@ export function describeSystemError(error: unknown): string | undefined {
   return typeof errno === 'number' && typeof systemCall === 'string' ? getSystemErrorMessage(errno) : undefined
 }
 
-/**
- * Suggests the environment variable that Node may lack when a request failed: for a proxy, or for a private certificate authority.
- * @returns a sentence with a space before it; an empty text if Node lacks no variable.
- */
+/** Suggests the variable that Node may lack for a proxy or a private certificate. @returns a sentence after a space, or an empty text. */
 export function findNetworkHint(error: unknown): string {
   if (/CERT|LEAF_SIGNATURE/.test(String(readPath(error, 'cause', 'code')))) {
     return ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS to the file of your authority, in PEM.'

@@ -2,8 +2,7 @@
 import { UserError } from '../shared/user-error.ts'
 
 /**
- * Decodes UTF-8, and UTF-16 with a byte order mark.
- * @throws UserError for anything else, such as the Windows code page that Excel writes by default.
+ * @throws UserError for anything but UTF-8, and UTF-16 with a byte order mark, such as the Windows code page that Excel writes by default.
  */
 export function decodeText(bytes: Uint8Array): string {
   try {

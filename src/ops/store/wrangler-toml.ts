@@ -24,10 +24,7 @@ const settings = inherited.extend({
 /** The settings of an environment that the command line needs. */
 export type WranglerConfig = z.infer<typeof settings>
 
-/**
- * Reads the settings of an environment. Without `env`, reads the top level, which has the settings of the local state.
- * @throws UserError when the file can't be used, or has no such environment. (Wrangler itself would then take the top level.)
- */
+/** Without `env`, reads the top level. @throws UserError for an unknown environment: wrangler itself would then take the top level. */
 export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {
   try {
     const { env: environments, ...topLevel } = z

@@ -32,11 +32,7 @@ export function startWrangler(args: readonly string[], stdio: StdioOptions, vari
   })
 }
 
-/**
- * Waits until wrangler ends.
- * @param input a text for wrangler's standard input.
- * @returns wrangler's exit code, and in `output` all that wrangler printed on stdout and stderr.
- */
+/** @returns wrangler's exit code, and in `output` all that wrangler printed on stdout and stderr. */
 export async function finishWrangler(child: ChildProcess, input = '') {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

@@ -11,8 +11,7 @@ export const ownerOnly = 0o600
 
 /**
  * Keeps a command from replacing a file that somebody may have edited.
- * @param force whether the user typed --force, which allows to replace the file; undefined when the command has no such flag.
- * @throws UserError when there is a file of that name.
+ * @param force whether the user typed --force; undefined when the command has no such flag.
  */
 export async function checkFileIsNew(file: string, force?: boolean): Promise<void> {
   const found = await stat(resolveFile(file)).catch(() => undefined)
@@ -23,9 +22,7 @@ export async function checkFileIsNew(file: string, force?: boolean): Promise<voi
 
 /**
  * Creates or replaces a file: the whole content is written, or nothing. For a link, replaces its target. Writes directly to a path that is
- * no file, such as /dev/stdout.
- * @param file a path, relative to the folder in which the user typed `npm run`.
- * @param content the content, or its pieces. If `content` throws an error, throws the same error, and the old file stays.
+ * no file, such as /dev/stdout. If `content` throws an error, throws the same error, and the old file stays.
  * @param mode the mode of the file. Default: the mode of the existing file.
  * @throws UserError when the path can't be written.
  */

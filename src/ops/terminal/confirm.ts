@@ -3,11 +3,7 @@ import { UserError } from '../shared/user-error.ts'
 import { describePlace, type Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
-/**
- * Asks on stderr whether to go ahead.
- * @param effect a sentence that says what will change.
- * @throws UserError when the answer is not yes, or there is no terminal.
- */
+/** @param effect a sentence that says what will change. @throws UserError when the answer is not yes, or there is no terminal. */
 export async function confirm(
   { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
   target: Target,

@@ -9,7 +9,7 @@ const minTextWidth = 12
 const minNameWidth = 24
 
 /**
- * Formats rows as a table. The headings of the table are the names of the first row's fields: `shortName` is `SHORT NAME`.
+ * Formats rows as a table, with the names of the first row's fields as headings: `shortName` is `SHORT NAME`.
  * @param maxWidth the width of the terminal. In a wider table, long cells continue on the next line.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {

@@ -42,7 +42,6 @@ const fileVerb = {
   json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
 } as const
 
-/** @returns the ID of a publication. @throws UserError when the text is no whole number. */
 function parsePublicationId(text: string): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
@@ -227,7 +226,6 @@ export const catalog = {
   }),
 }
 
-/** The input of a verb that publishes a file. */
 interface FileInput {
   file: string
   review: string | undefined
@@ -235,13 +233,11 @@ interface FileInput {
   at: number | undefined
 }
 
-/** Reads the file of a verb, or standard input if the file is `-`. */
 async function readFileBytes({ file }: FileInput, { io, progress }: ChangeRun) {
   progress?.show('Reading the file')
   return readInput(file, io.stdin)
 }
 
-/** Counts the plans that a change adds, changes and removes. */
 function countKinds(changes: readonly PlanChange[]) {
   const added = changes.filter(({ before }) => before === null).length
   const removed = changes.filter(({ after }) => after === null).length
@@ -268,7 +264,6 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
   return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
 }
 
-/** Describes a publication after its approval or cancellation. @param before the publication before. @param after the publication now. */
 async function describeDecision(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
   // A merge with later changes gives a publication a later base.
   const isMerged = after.baseRevision !== before.baseRevision

@@ -109,7 +109,6 @@ export const log = verb({
 })
 
 /**
- * Makes the log entry of a publication.
  * @param change the publication's change of the plan that --plan names; undefined without --plan.
  * @param plan the identifier or the ID that was typed after --plan. An ID may have belonged to several plans, so the entry names the plan.
  */
@@ -132,10 +131,7 @@ function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: 
   }
 }
 
-/**
- * Joins the notes about a publication and its conflict: `Target reached; approved by ben: Checked.` Without a note or a conflict, starts with
- * the command that made the publication.
- */
+/** Joins the notes and the conflict: `Target reached; approved by ben: Checked.` Without any, starts with the command. */
 function describeReasons(row: ForecastRow): string {
   const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
   const isCancelledByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor

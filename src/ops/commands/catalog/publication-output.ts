@@ -11,10 +11,7 @@ import { describeCommand, describePlace, type Target } from '../../shared/target
 /** A difference with more lines is printed with a line for each field, instead of a line for each plan. */
 const maxLines = 50
 
-/**
- * Says when a change will be published, in words that follow `be published`.
- * @param dueAt Unix seconds in the future; undefined for now. @param needsApproval whether another operator has to approve the change first.
- */
+/** Completes `be published`. @param dueAt Unix seconds in the future; undefined for now. */
 export function describeWhen(dueAt: number | undefined, needsApproval: boolean): string {
   if (dueAt === undefined) return needsApproval ? 'as soon as another operator approves it' : 'at once'
   const time = `at ${formatLocalTime(dueAt)}`
@@ -48,8 +45,8 @@ export function describePublication(
 }
 
 /**
- * Returns a line for the change of each plan, then a line that counts the changes of each country's list. Plans with the same change share a
- * line. If there would be more than `maxLines` lines, each line describes the change of one field, and names the plans.
+ * Returns a line for the change of each plan, then a line with the changes of each country's list. Plans with the same change share a line.
+ * Instead of more than `maxLines` lines, each line describes the change of one field, and names the plans.
  */
 export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
   const plans = changes.map(compareChange)

@@ -40,14 +40,12 @@ interface Options {
    * effect, returns undefined: then the operator is asked only if there is a warning.
    */
   findEffectToConfirm?: (changes: readonly PlanChange[]) => string | undefined
-  /** @returns lines to print after the difference. */
   describeRest?: (changes: readonly PlanChange[]) => string[]
 }
 
 /**
  * Shows a change with its warnings, asks, and publishes the change. When others changed the same plans before the answer, shows the change
  * merged with theirs, and asks again.
- * @throws UserError when the change can't be published, or the answer is not yes.
  */
 export async function publishChange(prepared: PreparedChange, run: ChangeRun, options: Options = {}) {
   if (options.review !== undefined) await checkFileIsNew(options.review)
@@ -76,7 +74,6 @@ function makeOutput(changes: readonly PlanChange[], publication?: Publication) {
   return { data, changes, text: '' }
 }
 
-/** Prints a change with its warnings. Asks whether to publish the change if there is a warning, or `findEffectToConfirm` returned a sentence. */
 async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Options): Promise<void> {
   const { changes, notes, warnings, dueAt } = proposal
   const { dryRun: isDryRun, review, findEffectToConfirm, describeRest } = options

@@ -39,7 +39,7 @@ export interface Run extends CommandContext {
   confirm: (effect: string, place?: Target) => Promise<void>
 }
 
-/** Adds the target, and the functions that print and ask, to the context of a command. @param isConfirmed whether --yes was given. */
+/** @param isConfirmed whether --yes was given. */
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,

@@ -78,8 +78,8 @@ export const keys = {
 }
 
 /**
- * Deletes a leaked key, makes a new key, and records both. If the key is not in use, an earlier run deleted it, maybe while the database
- * failed: adds the deletion to the record, if it is missing there.
+ * If the key is not in use, an earlier run deleted it, maybe while the database failed: adds the deletion to the record, if it is missing
+ * there.
  */
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run

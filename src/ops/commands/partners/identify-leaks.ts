@@ -37,10 +37,7 @@ interface Known {
   keys: readonly Key[] | undefined
 }
 
-/**
- * Describes each secret, token and key in a text.
- * @throws UserError when the text has none. If the database or the keys can't be read, prints the other leaks, and then throws.
- */
+/** @throws UserError when the text has none. If the database or the keys can't be read, prints the other leaks, and then throws. */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: allLeaks, lines } = findLeaks(text)
   const hints = Object.entries(lines).flatMap(([kind, numbers]) =>
@@ -119,7 +116,6 @@ async function describeLeak(leak: Leak, known: Known): Promise<object> {
   return { line, kind, state: owned.state, ...describeOwner(kind, owned, owned.partner, target) }
 }
 
-/** @returns the times of a secret or a token, and if its partner is known, the partner and the command that ends the leak. */
 function describeOwner(
   kind: Leak['kind'],
   { createdAt, expiresAt }: Pick<OwnedLeak, 'createdAt' | 'expiresAt'>,
@@ -136,7 +132,6 @@ function describeOwner(
 const notKnown = 'not known'
 const noMatch = 'matches no live secret, token or key'
 
-/** Says whether a key is in use, and which command drops it. */
 function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: Known): object {
   const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }

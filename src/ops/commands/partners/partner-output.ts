@@ -7,10 +7,7 @@ import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
 import type { Output } from '../frame/run.ts'
 
-/**
- * Describes a new secret, with the letter to the partner below.
- * @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works.
- */
+/** @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works. */
 export function describeNewSecret(
   credentials: Credentials,
   letter: string,
@@ -29,13 +26,11 @@ export function describeNewSecret(
   }
 }
 
-/** Puts a letter between two lines of dashes, so that the operator sees what to copy. */
 function frameLetter(letter: string): string {
   const dashes = '-'.repeat(40)
   return [dashes, letter, dashes].join('\n')
 }
 
-/** @returns a line for a letter to a suspended partner; an empty text if the partner is not suspended. */
 function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): string {
   return suspendedAt === null
     ? ''
@@ -99,7 +94,6 @@ export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after
   }
 }
 
-/** @returns the letter to a partner whose secret leaked. */
 export function formatLockdownLetter(
   { clientId, shortName }: Credentials,
   { before, tokensValidFrom }: Pick<ReplacedSecrets, 'before' | 'tokensValidFrom'>,

@@ -224,7 +224,6 @@ export const partner = {
   }),
 }
 
-/** @returns the change of secrets that the flags of `partner rotate` ask for, and a sentence about the earlier secrets. */
 function chooseReplacement(grace: ReturnType<typeof parseGrace>, replaceNewest: boolean) {
   if (replaceNewest) {
     const effect = 'The newest secret stops working now, and the older one at its time.'
@@ -238,8 +237,7 @@ function chooseReplacement(grace: ReturnType<typeof parseGrace>, replaceNewest: 
 }
 
 /**
- * Declares the verb `suspend`, `resume` or `end`. The verb reads nothing before its question, so that an operator can block a partner
- * within seconds, even while the database fails.
+ * The verb reads nothing before its question, so that an operator can block a partner within seconds, even while the database fails.
  * @param effect words that follow `acme will`.
  */
 function makeAccessVerb(kind: 'suspend' | 'resume' | 'end', { help, effect }: { help: string; effect: string }) {
@@ -262,11 +260,7 @@ const whyUnchanged: Partial<Record<PartnerRequest['kind'], string>> = {
   end: 'had already ended',
 }
 
-/**
- * Suspends, resumes or ends a partner, sets its fields, or ends its tokens.
- * @returns the partner after the change, and an output with its fields and a note. The note says when the change takes effect, and how to
- * take it back.
- */
+/** @returns the partner after the change, and its fields with a note: when the change takes effect, and how to take it back. */
 async function changeAndReport(
   run: ChangeRun,
   name: string,

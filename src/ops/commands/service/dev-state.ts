@@ -20,10 +20,7 @@ const demoCatalog = resolve(import.meta.dirname, '../../../catalog/demo.json')
 const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
-/**
- * Creates the database and loads the demo catalog, if they are missing. Then runs `work` with the open store.
- * @throws UserError when the state can't be used, or the configuration is wrong.
- */
+/** Creates the database and loads the demo catalog, if they are missing. Then runs `work` with the open store. */
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
   await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)
@@ -56,7 +53,6 @@ ${await prepareAccess(store, origin)}
 `)
 }
 
-/** If there is no partner, creates the demo partner, and describes how to call the API. Otherwise says how to make a new secret. */
 async function prepareAccess(store: Store, origin: string): Promise<string> {
   const { target } = store
   const names = (await listPartners(store)).map(({ shortName }) => shortName)

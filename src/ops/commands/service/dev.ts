@@ -68,8 +68,7 @@ export const prepareDev = verb({
 
 /**
  * Starts wrangler dev, and at the same time prepares the state. Returns when the server has ended.
- * @param args the arguments for wrangler dev. @param origin the origin of the server, which the site shows.
- * @throws UserError when the server fails.
+ * @param origin the origin of the server, which the site shows.
  */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
@@ -127,7 +126,7 @@ function everyMinute(work: () => Promise<void>): void {
 }
 
 /**
- * Runs the schedule of the Worker, because wrangler dev runs no Cron Trigger by itself. The route exists only in wrangler dev.
+ * Wrangler dev runs no Cron Trigger by itself. The route exists only in wrangler dev.
  * @returns why the schedule failed; undefined when it succeeded.
  */
 async function runSchedule(origin: string): Promise<string | undefined> {

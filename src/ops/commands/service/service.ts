@@ -133,7 +133,6 @@ async function checkSchedule({ openUsage, target }: Run): Promise<NamedResult> {
   }
 }
 
-/** Formats check results as lines. Plans with the same finding share a line. */
 function formatChecks(checks: NamedResult[]): Output {
   const checksWithoutRule = checks.filter(({ rule }) => rule === undefined)
   const findings = checks.flatMap(({ rule, subject, ...check }) =>
