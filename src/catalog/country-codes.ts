@@ -3,7 +3,6 @@ import { iso31661 } from 'iso-3166'
 
 const countryCodes = new Set(iso31661.map(({ alpha2 }) => alpha2))
 
-/** @param text an ISO 3166-1 alpha-2 code, such as `KE`. */
 export function isCountryCode(text: string): boolean {
   return countryCodes.has(text)
 }

@@ -5,7 +5,6 @@ import type { CatalogPlan, Plan } from './plan-schema.ts'
 /** The plan as JSON, and a JSON array of country codes. Both are null for a removed plan. */
 export type StoredPlan = [document: string | null, viewableIn: string | null]
 
-/** @returns the columns of a plan. @param stored null for a removed plan. */
 export function storePlan(stored: CatalogPlan | null): StoredPlan {
   if (stored === null) return [null, null]
   const { viewableIn, ...plan } = stored

@@ -37,7 +37,7 @@ export function parseKeyName(name: string): string | undefined {
   return /^JWT_KEY_(\d{10})$/.exec(name)?.[1]
 }
 
-/** Generates a key. @returns 256 random bits in Base64url, the value of the key's secret */
+/** @returns 256 random bits in Base64url, the value of the key's secret */
 export function generateKey(): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }

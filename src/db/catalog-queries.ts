@@ -25,11 +25,7 @@ export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOr
   return readAtOneRevision(db, () => selectPlans(db, isNotSuperseded))
 }
 
-/**
- * Reads plans that all belong to one revision of the catalog. If somebody publishes meanwhile, calls `read` again, at most three times.
- * @param read reads the plans, in several queries.
- * @throws StorageError when somebody published during each call.
- */
+/** Calls `read` again, at most three times, if somebody publishes meanwhile. @throws StorageError when that did not help. */
 export async function readAtOneRevision(
   db: OperatorDatabase,
   read: () => Promise<CatalogPlan[]>,
@@ -44,7 +40,6 @@ export async function readAtOneRevision(
   throw new StorageError('The catalog changes again and again while it is read. Try again.')
 }
 
-/** @returns a plan, and the revision of the catalog at that moment; undefined when the catalog has no such plan. */
 export async function selectCatalogPlan(
   db: OperatorDatabase,
   identifierOrId: string,
@@ -60,7 +55,6 @@ export async function selectCatalogPlan(
   return plan ? { plan, revision: row.revision } : undefined
 }
 
-/** Selects the plans of the catalog with these IDs, in ascending order. */
 export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogPlan[]> {
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, writeList(planIds))))
 }
@@ -97,10 +91,7 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
   return { plans: planCount, lists }
 }
 
-/**
- * Selects the plans of the catalog whose `name` or `coolName` is one of `names`. Ignores case and the spaces around a name.
- * @param exceptIds the IDs of plans to leave out.
- */
+/** Selects the plans of the catalog whose `name` or `coolName` is one of `names`. Ignores case and the spaces around a name. */
 export async function selectNamesakes(
   db: OperatorDatabase,
   names: readonly string[],
@@ -127,7 +118,6 @@ const summariesPerPage = 5000
 /**
  * Selects the plans of the catalog with the fields that `plan list` shows, in ascending order of ID.
  * @param revision selects the catalog as it was at that revision. Default: as it is now.
- * @param country a country code: selects only plans that are viewable there. Default: all plans.
  */
 export function selectSummaries(
   db: OperatorDatabase,
@@ -172,8 +162,8 @@ export async function selectCatalogOrigin(db: OperatorDatabase): Promise<Catalog
 }
 
 /**
- * Selects the newest revision of the catalog that is not above `maxRevision`, 0 if there is none. A revision is at least the time of its
- * publication in Unix milliseconds, so `maxRevision` may be a time.
+ * Selects the newest revision that is not above `maxRevision`, 0 if there is none. A revision is at least the time of its publication in
+ * Unix milliseconds, so `maxRevision` may be a time.
  */
 export async function selectRevisionUpTo(db: OperatorDatabase, maxRevision: number): Promise<number> {
   const { revision } = publications

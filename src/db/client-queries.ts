@@ -43,8 +43,8 @@ const checkQuery = writeQuery(sql`
   )`)
 
 /**
- * Selects the check of a client. The token endpoint and the plan list use the same query, so that the copy of each answer contains the
- * hashes of secrets, which only the token endpoint needs.
+ * The token endpoint and the plan list use the same query, so that the copy of each answer contains the hashes of secrets, which only the
+ * token endpoint needs.
  * @throws StorageError when D1 fails
  */
 export async function selectPartnerCheck(

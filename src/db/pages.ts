@@ -17,9 +17,8 @@ interface PageOptions {
 }
 
 /**
- * Reads rows in pages, in the order of their keys. Yields each page.
+ * Reads rows in pages, in the order of their keys.
  * @param readAfter reads at most `limit` rows after the row with the key `lastKey`, or the first rows if `lastKey` is undefined.
- * @param getKey returns the key of a row.
  */
 export async function* readPages<Row, Key>(
   readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
@@ -37,7 +36,6 @@ export async function* readPages<Row, Key>(
   } while (page.length === limit)
 }
 
-/** Reads rows in pages, as `readPages` does with the same parameters. @returns the rows of all pages. */
 export async function readAll<Row, Key>(
   readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,

@@ -50,10 +50,7 @@ const repetition = { target: changeRecord.requestId }
 const now = sql`unixepoch()`
 const writeNewSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
 
-/**
- * Inserts the first row of a partner. Fails on a unique index if the short name or the client ID is taken.
- * @returns undefined if this request has inserted the partner already.
- */
+/** Fails if the short name or the client ID is taken. @returns undefined if this request has inserted the partner already. */
 export function insertNewPartner(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -64,12 +61,7 @@ export function insertNewPartner(
   return insertRow(db, { ...describeRequest(request, 'create'), ...partner })
 }
 
-/**
- * Records a change of a signing key.
- * @param kind the kind of the change, such as `keys-rotate`.
- * @param kid the ID of the key.
- * @returns undefined if this request was recorded already.
- */
+/** @param kind such as `keys-rotate`. @returns undefined if this request was recorded already. */
 export function recordKeyChange(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -88,7 +80,7 @@ async function insertRow(
 }
 
 /**
- * Changes a partner: inserts a copy of the partner's newest row, with the values that `change` changes.
+ * Inserts a copy of the partner's newest row, with the values that `change` changes.
  * @param newestId the ID of the partner's newest row when the caller read the partner.
  * @returns undefined, without a change, if the partner has a newer row or has ended. The newer row may be by the same request.
  */
@@ -145,7 +137,7 @@ function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Ali
  */
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 
-/** @returns the values that a change gives to the partner's next row. The other values stay as they are in the newest row. */
+/** The other values stay as they are in the newest row. */
 function computeNextValues(change: PartnerChange): ChangeValues {
   switch (change.kind) {
     case 'rotate':

@@ -39,7 +39,6 @@ export type Partner = Awaited<ReturnType<typeof selectPartners>>[number]
 export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[number]
 export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]
 
-/** Selects all partners, also ended ones, in the order of their short names. */
 export function selectPartners(db: OperatorDatabase) {
   return selectPartnerRows(db, inArray(changeRecord.id, selectNewestIds(db))).orderBy(asc(changeRecord.shortName))
 }
@@ -89,7 +88,6 @@ function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atS
     .where(condition)
 }
 
-/** Selects the ID of each partner's newest row. */
 function selectNewestIds(db: OperatorDatabase) {
   const { id, shortName } = changeRecord
   return db
@@ -143,7 +141,6 @@ export function selectPartnerEntries(db: OperatorDatabase, { shortName, ...times
   )
 }
 
-/** Selects the changes of signing keys, the newest first. */
 export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 'shortName'> = {}) {
   const { id, kid } = changeRecord
   return readAll(

@@ -28,9 +28,9 @@ export function isComplete(baseRevision: SQLWrapper = publications.baseRevision)
 }
 
 /**
- * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
- * SQLite takes the columns beside max() from the row that has the maximum.
- * @param isCandidate selects only from the versions that fulfil this condition, on `planVersions` and `publications`.
+ * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null. SQLite
+ * takes the columns beside max() from the row that has the maximum.
+ * @param isCandidate a condition on `planVersions` and `publications` for the versions to select from.
  */
 export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
@@ -85,8 +85,8 @@ const listQuery = writeQuery(sql`
 const noFilter = Object.fromEntries(filterNames.map((name) => [name, null]))
 
 /**
- * Selects the plans that are viewable in a country and fulfil the filter, as JSON documents in ascending order of ID. Selects the revision
- * of the catalog with the same statement, so that it belongs to the same moment.
+ * Selects the plans as JSON documents in ascending order of ID, and with the same statement the revision of the catalog, so that it belongs
+ * to the same moment.
  * @throws StorageError when D1 fails
  */
 export async function selectPlanList(

@@ -54,7 +54,6 @@ export function selectPublications(
   return selectPublicationsWhere(db, and(...conditions))
 }
 
-/** Selects the IDs of the publications that add, change or remove one of these plans. */
 function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) {
   const { publicationId, planId } = planVersions
   return db
@@ -78,7 +77,7 @@ function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefine
   )
 }
 
-/** Selects the plans of a publication, in ascending order of ID. @param planIds selects only these plans. Default: all. */
+/** @param planIds selects only these plans, in ascending order. Default: all. */
 export async function selectChanges(
   db: OperatorDatabase,
   id: number,
@@ -88,7 +87,6 @@ export async function selectChanges(
 }
 
 /**
- * Selects the plans of publications.
  * @param planIds selects only these plans. Default: all.
  * @returns the plans by publication ID, in ascending order; an empty list for a publication without such plans.
  */

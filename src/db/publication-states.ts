@@ -14,8 +14,7 @@ import { openStates, publications } from './schema.ts'
 const { state, actor, dueAt } = publications
 
 /**
- * Makes a staged publication visible to other commands: as `waiting` for approval, or as `scheduled` for its time.
- * @param comparedRevision the revision of the catalog with which the publication was compared.
+ * Makes a staged publication visible to other commands.
  * @returns false when somebody published since the comparison, or the publication is not staged any more.
  */
 export async function releasePublication(
@@ -28,10 +27,7 @@ export async function releasePublication(
   return (await updatePublication(db, publicationId, { state: nextState }, isReady)) !== undefined
 }
 
-/**
- * Approves a waiting publication whose time is in the future: it becomes `scheduled`.
- * @returns false when the publication does not wait for approval, has no time in the future, or is by the approver.
- */
+/** Schedules the publication. @returns false when it does not wait for approval, has no time in the future, or is by the approver. */
 export async function approveForLater(db: Database, decision: Decision): Promise<boolean> {
   const isByOther = sql`lower(${actor}) <> lower(${decision.actor})`
   const isForLater = and(eq(state, 'waiting'), isByOther, gt(dueAt, sql`unixepoch()`))

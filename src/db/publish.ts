@@ -44,20 +44,17 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
 /** Writes the condition that a revision is still the newest of the catalog: nothing was published after it. */
 export const isNewestRevision = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
-/** @returns values for the columns that say who approved a publication, and when. */
 export function makeApprovalValues({ actor, note }: Decision): Assignments<typeof publications> {
   return { approvedBy: actor, approvedAt: now, approvedNote: writeNullable(note) }
 }
 
-/** @returns values for the columns that say who published or ended a publication, and when. */
 export function makeDecisionValues({ actor, note }: Decision): Assignments<typeof publications> {
   return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
 }
 
 /**
- * Publishes a publication with all its plans. Publishes nothing if others published since the comparison, if a plan is missing in the
- * database, or if the state of the publication doesn't allow it.
- * @returns the new revision of the catalog; undefined when nothing was published.
+ * @returns the new revision of the catalog; undefined when nothing was published: others published since the comparison, a plan is missing
+ * in the database, or the state of the publication doesn't allow it.
  */
 export async function publish(
   db: Database,
@@ -105,7 +102,6 @@ export function compareStaged(db: Database, publicationId: number): Promise<Comp
 /**
  * Merges a pending publication with later changes by others, and publishes it. Starts again when others published in between.
  * @param publishOnce calls `publish`. Returns undefined when nothing was published.
- * @returns the result of `publishOnce`, or the reason why the publication was not published.
  */
 export async function publishPending<Result>(
   db: Database,

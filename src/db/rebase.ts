@@ -34,10 +34,9 @@ export interface Compared {
 export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kind: 'unavailable' }
 
 /**
- * Compares a publication with the newest revision of the catalog. Changes nothing by itself.
  * @param isReady a condition on `publications`: the publication may be published now.
- * @param stageMerged receives the plans that were merged with later changes by others, page by page, because memory may not hold all.
- * Not called any more once a conflict is found.
+ * @param stageMerged receives the plans that were merged with later changes by others, page by page, because memory may not hold all. Not
+ * called any more once a conflict is found.
  */
 export async function comparePublication(
   db: Database,
@@ -78,10 +77,8 @@ export async function comparePublication(
 }
 
 /**
- * Compares a publication with the newest revision of the catalog, and merges its plans with later changes by others. Writes merged plans as
- * a second set, whose base is the newest revision. The set has no effect until `publish` switches to its base, so several programs may
- * merge at once, and a program may stop halfway.
- * @param isReady a condition on `publications`: the publication may be published now.
+ * Compares a publication with the newest revision, and writes merged plans as a second set, whose base is the newest revision. The set has
+ * no effect until `publish` switches to its base, so several programs may merge at once, and a program may stop halfway.
  */
 export async function compareAndMerge(
   db: Database,
@@ -198,10 +195,7 @@ export function isInScope(
   return and(isOfPublications, or(isListed, hasLaterVersion, isAlsoInOther, hasNewClaim))
 }
 
-/**
- * Finds publications that can't be published because an older database was restored: their base is no revision in the database.
- * @returns the IDs of these publications, and the newest revision of the catalog.
- */
+/** Finds publications whose base is no revision in the database, because an older database was restored. */
 export async function selectRestored(
   db: Database,
   publicationIds: readonly number[],
@@ -214,11 +208,7 @@ export async function selectRestored(
   return { revision: rows[0]?.[0] ?? 0, restored: rows.flatMap(([, id]) => id ?? []) }
 }
 
-/**
- * Selects plans of the catalog with which to compare claims: one plan for each claim is enough, because all plans of the catalog agree on
- * its value.
- * @param exceptIds the IDs of plans to leave out.
- */
+/** Selects one plan of the catalog for each claim. One is enough, because all plans of the catalog agree on its value. */
 export async function selectPlansSharingClaims(
   db: Database,
   claims: readonly Pick<Claim, 'field' | 'id'>[],

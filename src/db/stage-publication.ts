@@ -71,8 +71,8 @@ export async function stagePlans(
 }
 
 /**
- * Makes a statement that inserts plans of a publication. The statement inserts nothing if the publication has ended or was deleted, and skips
- * plans that were inserted already, so it may run again after a lost answer.
+ * The statement inserts nothing if the publication has ended or was deleted, and skips plans that were inserted already, so it may run
+ * again after a lost answer.
  * @param version the SQL of each column of a plan, which reads from `source`.
  * @param source the end of the statement: `from … where …`.
  */
@@ -104,17 +104,13 @@ function joinIntoArrays(jsonTexts: readonly string[]): string[] {
   return arrays.map((items) => `[${items}]`)
 }
 
-/** @returns the SHA-256 of a version, in hexadecimal digits. */
 async function computeHash(version: Version): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(version))
   const digest = await crypto.subtle.digest('SHA-256', bytes)
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/**
- * Finds publications whose plans were changed or deleted without a command: a plan does not match its stored hash, or is missing.
- * @returns their IDs, in ascending order.
- */
+/** Finds the IDs of publications with a plan that is missing or does not match its stored hash, which no command causes. */
 export async function findChangedPublications(db: Database): Promise<number[]> {
   const { publicationId, planId, document, viewableIn, hash } = planVersions
   const changed = new Set<number>()

@@ -25,10 +25,7 @@ ${fields.join('\n')}
 `
 }
 
-/**
- * Returns the TypeScript type of a field, such as `string | null`. An object is written out: `{ id: number; name: string }`.
- * @param schemas the schemas that the field refers to, by name
- */
+/** Returns a type such as `string | null`. An object is written out: `{ id: number; name: string }`. */
 function formatType(field: FieldSchema, schemas: Record<string, FieldSchema>): string {
   const { $ref, type, anyOf, properties, additionalProperties } = field
   const referenced = $ref !== undefined && schemas[readReferencedName($ref)]

@@ -5,10 +5,7 @@ import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import { describePlan } from './plan-json-schema.ts'
 
-/**
- * Returns the content of openapi.json.
- * @param origin the origin of the service. Without an origin, the addresses are relative, and some tools can't resolve them.
- */
+/** @param origin the origin of the service. Without an origin, the addresses are relative, and some tools can't resolve them. */
 export function formatOpenapi(origin = ''): string {
   return `${JSON.stringify(buildOpenapi(origin), null, 2)}\n`
 }

@@ -135,11 +135,8 @@ function describeListHeaders() {
 }
 
 /**
- * Describes the error responses of an operation: one for each status, and `default` for any other status. The error codes that share
- * a status are the examples of one response.
- * @param schema the schema of the bodies
- * @param invalidRequestMessage the message of the code `invalid_request`, with which every operation can respond
- * @param otherCodes the other codes with which the operation can respond
+ * Describes an error response for each status, and `default` for any other status. The error codes that share a status are the examples of
+ * one response.
  */
 function describeErrorResponses(
   schema: 'ErrorResponse' | 'TokenErrorResponse',

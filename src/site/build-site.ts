@@ -32,8 +32,7 @@ export function checkSiteOrigin(value = ''): string {
 
 /**
  * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
- * @param origin the origin of the service, empty if it is not known: then links in files for programs are relative, and the files that
- * need an origin, such as the sitemap, are missing
+ * @param origin empty if it is not known: then links in files for programs are relative, and the files that need an origin are missing
  */
 export async function buildSite(folder: string, origin = ''): Promise<void> {
   const draft = `${folder}.${process.pid}`

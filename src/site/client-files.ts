@@ -12,10 +12,7 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const run = promisify(execFile)
 
-/**
- * Writes the clients and the npm package. Returns the file name of the package, and its checksum for npm.
- * @param folder must have a subfolder `client`
- */
+/** Returns the file name of the npm package, and its checksum for npm. @param folder must have a subfolder `client` */
 export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const write = async (file: string, imports: RegExp, types: string) => {
@@ -31,11 +28,7 @@ export async function writeClients(folder: string) {
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 
-/**
- * Compiles the TypeScript client, and packs it for npm. The package is CommonJS: `require` and `import` load it in every version of
- * Node, and TypeScript finds its types without settings.
- * @param clientSource the client in TypeScript
- */
+/** The package is CommonJS: `require` and `import` load it in every version of Node, and TypeScript finds its types without settings. */
 async function packClient(clientSource: string, folder: string) {
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {

@@ -57,11 +57,7 @@ function createMarked(): Marked {
 /** Replaces a comment such as `<!-- samples -->` in a page: either Markdown, or HTML together with a text for the Markdown version. */
 export type Block = string | { html: Markup; markdown: string }
 
-/**
- * Reads a page of src/site/pages as HTML and as Markdown. Its title is the level-1 heading.
- * @param blocks the block for each comment, by the name in the comment
- * @throws Error if a block or the title is missing
- */
+/** Reads a page as HTML and as Markdown. Its title is the level-1 heading. @param blocks the block for each comment, by its name */
 export function readProse(file: string, blocks: Record<string, Block>) {
   const source = readSiteFile(`pages/${file}`)
   const replaceComments = (formatBlock: (block: Block, comment: string) => string) =>

@@ -38,10 +38,9 @@ export function renderArtwork(identifier: string): Markup {
 }
 
 /**
- * Returns the SVG path of a row of hills with random heights, filled down to the bottom edge. Neighboring hills meet half-way between
- * their heights, where both curves have the same slope, so that the ridge has no corners.
+ * Returns the SVG path of a row of hills with random heights, filled down to the bottom edge. Neighboring hills meet half-way between their
+ * heights, where both curves have the same slope, so that the ridge has no corners.
  * @param level the average height of the hills, measured from the top edge.
- * @param random returns a number from 0 to 1.
  */
 function drawRidge(level: number, random: () => number): string {
   const hillWidth = 80

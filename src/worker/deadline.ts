@@ -11,7 +11,6 @@ export const rateLimitDeadlineMs = 1000
 /**
  * Settles like `work`, or rejects after `deadlineMs` milliseconds. The work itself goes on: a call of a binding can't be cancelled.
  * @param name the service that works, such as `KV`: the subject of the error's message
- * @param TooSlow the class of the error
  */
 export function withDeadline<T>(
   work: Promise<T>,

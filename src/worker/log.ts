@@ -22,7 +22,6 @@ export function writeDataPoint(dataset: AnalyticsEngineDataset | undefined, poin
 /** Logs a problem that does not fail the request, with the request's ID. */
 export type LogWarning = (event: LogEvent) => void
 
-/** Formats a thrown value as text, for the log only. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : 'a thrown value that is not an Error'
 }

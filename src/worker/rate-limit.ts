@@ -48,10 +48,7 @@ export function countClientUse(
   return countRequest(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
 }
 
-/**
- * Counts a request against a limit. If the limiter is not bound, fails or hangs, logs `rate_limiter_failed`, and lets the request go on.
- * @throws RateLimitError if the limit is exceeded
- */
+/** If the limiter is not bound, fails or hangs, lets the request go on. @throws RateLimitError if the limit is exceeded */
 async function countRequest(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
   let isAllowed = true
   try {

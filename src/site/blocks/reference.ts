@@ -88,7 +88,6 @@ function formatResponses(operationId: string, responses: Operation['responses'])
   return formatMarkdownTable(['Status', 'Body', 'Meaning'], rows)
 }
 
-/** Returns a folded block with the example of a body, or false if the response has no example. */
 function formatExample(status: string, content: Response['content']): string | false {
   const example = content?.['application/json'].example
   return (

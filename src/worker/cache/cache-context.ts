@@ -71,7 +71,6 @@ function createCatalogSession(d1Session: D1DatabaseSession) {
 /**
  * Writes the response's JSON in UTF-8, exactly as JSON.stringify would write it. Uses a Blob, because joining a large list as text needs
  * several times the memory.
- * @param documents the plans, each as JSON
  */
 async function writeResponseBody(documents: readonly string[]): Promise<Uint8Array> {
   const start = `{"message":"Plans fetched successfully","data":{"total":${documents.length},"plans":[`

@@ -56,10 +56,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
   const lists = createPlanLists(bounds.maxBytes, d1, clock)
 
-  /**
-   * Finds the partner of a request. The caller refuses the partner, or reads a list with `readList`.
-   * @throws StorageError when D1 does not answer and there is no copy of the partner
-   */
+  /** @throws StorageError when D1 does not answer and there is no copy of the partner */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<ClientCatalog> {
     const { clientId, countryHint, filter } = request
     const client = checks.get(clientId)

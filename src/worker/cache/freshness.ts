@@ -22,10 +22,8 @@ export const kvRewriteMs = copyRenewalHours * 3600_000
 export const kvRetryMs = 60_000
 
 /**
- * Computes the time up to which an answer of D1 surely has all changes. Checks and copies don't record whether the primary or a replica
- * answered, so each answer counts as the answer of a replica that lags.
- * @param askedAtMs Unix milliseconds at which D1 was asked
- * @returns Unix milliseconds
+ * Computes the time up to which an answer of D1 surely has all changes, in Unix milliseconds. Checks and copies don't record whether the
+ * primary or a replica answered, so each answer counts as the answer of a replica that lags.
  */
 export function computeAsOfMs(askedAtMs: number): number {
   return askedAtMs - maxReplicaLagMs

@@ -91,7 +91,7 @@ export async function readPartnerEntry(context: CacheContext, clientId: string):
 }
 
 /**
- * Writes the copy of a partner to KV. The metadata have the short name: the command line uses it to find the copy while D1 fails.
+ * The metadata have the short name: the command line uses it to find the copy while D1 fails.
  * @returns the time of the copy in Unix milliseconds, undefined if KV refused it
  */
 export async function writePartnerCopy(
@@ -126,7 +126,6 @@ async function readEntry({ kv, warn }: CacheContext, entry: 'plans' | 'partner',
   }
 }
 
-/** Writes a copy to KV. @returns false when KV fails */
 async function writeCopy(
   { kv, warn }: CacheContext,
   entry: 'plans' | 'partner',

@@ -177,7 +177,6 @@ function answerInOutage(found: FoundList | undefined, context: CacheContext): Li
   return createAnswer(found, context.nowMs - found.list.currentAtMs, true)
 }
 
-/** Tells if a list may be used while D1 fails. */
 function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is HeldList {
   return list !== undefined && isUsableInOutage(list.currentAtMs, nowMs)
 }

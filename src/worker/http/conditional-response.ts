@@ -67,8 +67,6 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   }
 
   /**
-   * Answers with a body, or with a 304 if the client already has the body.
-   * @param etag strong and in quotes (RFC 9110 section 8.8.3)
    * @param headers the headers of the 200 and of the 304, including ETag
    * @throws ApiError with a 503 when the bodies of readers leave no room
    */

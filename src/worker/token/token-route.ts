@@ -62,7 +62,6 @@ const messagesByDefect: Record<BasicDefect, string> = {
     'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8, without a line break at the end.',
 }
 
-/** Reads credentials from an Authorization header. @throws ApiError with a 400 unless the header holds credentials */
 function readCredentials(header: string | undefined): ClientCredentials {
   const parsed = parseBasic(header)
   if (typeof parsed === 'object') return parsed
