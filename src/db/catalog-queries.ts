@@ -59,20 +59,13 @@ export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, writeList(planIds))))
 }
 
-/** The number of plans on a list, and the bytes of their JSON documents, with one byte more for a comma after each. */
-export interface ListSize {
-  plans: number
-  bytes: number
-}
-
 export interface CatalogSize {
-  /** The number of plans in the catalog, including plans on no list. */
+  /** The number of plans in the catalog, also of those on no list. */
   plans: number
-  /** The size of each country's list, by country code. */
-  lists: ReadonlyMap<string, ListSize>
+  /** For each country, the plans on its list, and the bytes of their JSON documents, with one byte more for a comma after each. */
+  lists: ReadonlyMap<string, { plans: number; bytes: number }>
 }
 
-/** Computes the size that the catalog would have without some plans. */
 export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(planIds))))
   // The row without a country counts the plans of the whole catalog.
@@ -83,7 +76,7 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
     select null, count(*), 0 from others
     union all select value, count(*), sum(bytes) from others, json_each(viewable_in) group by value`)
   let planCount = 0
-  const lists = new Map<string, ListSize>()
+  const lists = new Map<string, { plans: number; bytes: number }>()
   for (const [country, plans, bytes] of rows) {
     if (country === null) planCount = plans
     else lists.set(country, { plans, bytes })
@@ -149,7 +142,6 @@ export function selectSummaries(
   )
 }
 
-/** Selects all plans of the catalog as it was at a revision, in ascending order of ID. */
 export function selectCatalogAt(db: OperatorDatabase, revision: number): Promise<CatalogPlan[]> {
   return selectPlans(db, lte(publications.revision, revision))
 }
@@ -207,7 +199,6 @@ export function listNewestVersions(db: OperatorDatabase, isCandidate: SQL | unde
   return db.$with('newest', { planId, document, viewableIn }).as(selectNewestVersions(isCandidate))
 }
 
-/** Writes the condition that a version belongs to the plan with this identifier or ID. */
 function hasIdentifierOrId(
   { planId, document }: Record<'planId' | 'document', SQLWrapper>,
   identifierOrId: string,

@@ -23,7 +23,6 @@ export function writeQuery(query: SQL): Query {
   return dialect.sqlToQuery(query)
 }
 
-/** Opens D1 through the binding of a Worker. */
 export function openDatabase(d1: QueriedD1): Database {
   return {
     values: async (query) => readRows(d1, writeQuery(query)),

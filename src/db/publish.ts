@@ -94,7 +94,6 @@ export const maxAttempts = 10
 /** The reason why a publication was not published. `overtaken`: others published during each comparison. */
 export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
 
-/** Compares a staged publication with the catalog, without any change in the database. */
 export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
   return comparePublication(db, publicationId, eq(publications.state, 'staging'))
 }

@@ -29,7 +29,6 @@ export function createApp(isolate: { allowLine: AllowLine } & TokenDependencies 
     })
 }
 
-/** Turns an error that a route or middleware threw into the refusal that the caller gets. */
 function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof RateLimitError) {

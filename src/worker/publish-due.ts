@@ -43,7 +43,6 @@ function openWithDeadline(d1: D1Database): Database {
   return { values, run: values }
 }
 
-/** Publishes the publications that are due, the earliest first. */
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const due = await selectDuePublications(db)
   let hasRetry = false

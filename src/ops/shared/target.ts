@@ -49,7 +49,6 @@ export function describeDeploy({ env }: Target): string {
   return `${prefixWithNpm('deploy')} --env ${env}`
 }
 
-/** Quotes a word for a POSIX shell. */
 function quote(word: string): string {
   return /^[\w./:=@…-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -67,13 +67,11 @@ export function isUncertain(error: unknown): boolean {
   return kind === 'unknown' || kind === 'stopped'
 }
 
-/** Finds the error of Cloudflare in an error, or in the errors that caused it. */
 export function findCloudflareError(error: unknown): CloudflareError | undefined {
   if (error instanceof CloudflareError) return error
   return error instanceof Error ? findCloudflareError(error.cause) : undefined
 }
 
-/** Throws a UserError with the message of a CloudflareError. Throws any other error unchanged. */
 export function throwAsUserError(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
 }

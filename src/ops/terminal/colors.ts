@@ -11,7 +11,6 @@ const colorsByPrefix: readonly (readonly [prefix: string, style: Style])[] = [
   ['FAIL  ', 'red'],
 ]
 
-/** Splits a text into lines, and colors each line whose prefix is in `colorsByPrefix`. */
 export function paintLines(text: string): Piece[] {
   return text.split(/(?<=\n)/).map((line) => {
     const [, style] = colorsByPrefix.find(([prefix]) => line.startsWith(prefix)) ?? []

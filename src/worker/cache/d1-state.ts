@@ -29,7 +29,6 @@ export function createD1State(clock: () => number) {
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
-  /** Runs a query, and remembers whether D1 failed. */
   async function runQuery<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)

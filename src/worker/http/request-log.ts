@@ -36,7 +36,6 @@ export function createRequestLog(allowLine: AllowLine) {
   })
 }
 
-/** Collects the facts of a request for its log line and its data point. */
 function describeRequest(c: Context<AppEnv>, durationMs: number) {
   // `c.get` and not `c.var`, which builds an object of all variables at every use.
   const partner = c.get('partner')

@@ -55,7 +55,6 @@ export async function authenticateClient(
     return decision.kind === 'refused' ? undefined : decision
   })
 
-  /** Compares the secret with the client's hashes, which come from D1 or from a copy. */
   async function decide(client: ClientFacts): Promise<ClientAuthentication> {
     const { partner, isOld, accept, nowSeconds, asOfSeconds } = client
     const hashes = listLiveHashes(partner, nowSeconds)

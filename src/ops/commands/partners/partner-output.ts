@@ -113,7 +113,6 @@ export function formatSummaryRow(partner: Partner) {
   return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 
-/** Describes a partner with a line for each field that has a value, and a line for each secret. */
 export function describePartner(partner: Partner): Output {
   const data = partnerToJson(partner)
   const fields = Object.entries(data).flatMap(([name, value]): [string, string][] =>

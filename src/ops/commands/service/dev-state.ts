@@ -35,7 +35,6 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
   })
 }
 
-/** Makes a signing key, if .dev.vars has none. */
 export async function ensureSigningKey(): Promise<void> {
   const secrets = openDevVars()
   const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
@@ -44,7 +43,6 @@ export async function ensureSigningKey(): Promise<void> {
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
-/** Prints how to use the API, and creates the demo partner when there is no partner. */
 export async function announce(store: Store, origin: string): Promise<void> {
   process.stdout.write(`
 The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.

@@ -128,7 +128,6 @@ function patchField(name: string, before: unknown, given: unknown, shared: Share
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== null))
 }
 
-/** Returns an empty object for a value that is no object. */
 function readObject(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {}
 }

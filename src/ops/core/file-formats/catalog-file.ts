@@ -158,7 +158,6 @@ export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defe
   return [...findDuplicates(plans), ...describeContradictions(objectContradictions, placesByIdentifier)]
 }
 
-/** Finds IDs and identifiers that an earlier plan of the file has. */
 function findDuplicates(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const firstPlaces = new Map<string | number, Place>()
   return [...plans].flatMap(([plan, place]) =>

@@ -140,12 +140,9 @@ export function showCell(cell: Cell | undefined): string {
   return cell instanceof UnusableCell ? cell.description : String(cell)
 }
 
-/** Formats a value for a message. Mentions a space at the start or end of a text, because it is hard to see. */
+/** Formats a value for a message. */
 export function describeValue(value: unknown): string {
   if (value instanceof UnusableCell) return value.description
   if (value instanceof Date) return `the date ${formatDate(value)}`
-  const text = abbreviate(value)
-  if (typeof value !== 'string' || value.trim() === '') return text
-  if (/\p{Zs}$/u.test(value)) return `${text}, with a space at the end`
-  return /^\p{Zs}/u.test(value) ? `${text}, with a space at the start` : text
+  return abbreviate(value)
 }

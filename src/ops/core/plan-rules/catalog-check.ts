@@ -49,7 +49,6 @@ function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string
   return ageDays > maxAgeDays ? [{ rule: 'old', subject: identifier, message }] : []
 }
 
-/** Finds countries with active partners and without a plan. */
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))

@@ -69,7 +69,6 @@ function findNewlyImplausible({ before, after }: PlanChange, today: string): Pla
   return findImplausibleValues(after, today).filter((finding) => !known.has(makeFindingKey(after, finding)))
 }
 
-/** Makes a key from the rule, the field and the value of a finding. */
 function makeFindingKey(plan: CatalogPlan, { rule, field = '' }: PlanFinding): string {
   return JSON.stringify([rule, field, readPath(plan, ...field.split('.'))])
 }

@@ -231,7 +231,6 @@ export async function cancelPublication(
   return row
 }
 
-/** Tells if a publication waits for its time or for approval. */
 export function isPending({ state }: Pick<PublicationRow, 'state'>): boolean {
   return pendingStates.some((pending) => pending === state)
 }

@@ -98,7 +98,7 @@ describe('a row that can’t be applied is named', () => {
       'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
       'Sheet "Plans", row 4, column identifier: expected each plan once; found "cash", as in sheet "Plans", row 2.',
       'Sheet "Plans", row 5, column tenor: expected text without control characters other than tab and line feed; found "\\u0000".',
-      'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ", with a space at the end. Did you mean gold?',
+      'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ". Did you mean gold?',
     ])
   })
 })

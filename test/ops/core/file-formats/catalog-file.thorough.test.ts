@@ -150,7 +150,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     [{ performanceDate: '2026-02-29' }, 'performanceDate: expected a calendar date as YYYY-MM-DD; found "2026-02-29".'],
     [{ currency: 'kes' }, `currency: ${currency}; found "kes".`],
     [{ currency: 'ZZZ' }, `currency: ${currency}; found "ZZZ".`],
-    [{ currency: 'KES ' }, `currency: ${currency}; found "KES ", with a space at the end.`],
+    [{ currency: 'KES ' }, `currency: ${currency}; found "KES ".`],
     [
       { minTopUpAmounts: { KES: -0.1 - 0.2 } },
       'minTopUpAmounts.KES: expected a number of 0 or more; found -0.30000000000000004.',
