@@ -28,7 +28,6 @@ export function writeInsertValues<Table extends SQLiteTable>(
   return sql`(${sql.join(names, sql`, `)}) select ${sql.join(selectedValues, sql`, `)}`
 }
 
-/** @returns the name of each column in the database, and its value, both as SQL */
 function listValues(table: SQLiteTable, values: object) {
   const columns: Record<string, SQLiteColumn> = getTableColumns(table)
   return Object.entries(values).map(([key, value]: [string, unknown]) => {

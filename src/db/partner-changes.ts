@@ -113,7 +113,6 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
     .where(eq(changeRecord.shortName, shortName))
 }
 
-/** @returns the values of the columns that each change has: who made it, when, by which command and why */
 function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
   return {
     id: computeNextNumber(id),

@@ -160,7 +160,6 @@ const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFil
 
 const isBefore = (rowId = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, rowId)
 
-/** @returns the time by D1's clock, in Unix seconds */
 export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {
   const [row] = await db.values<[number]>(sql`select unixepoch()`)
   if (row === undefined) throw new Error('D1 returned no row')

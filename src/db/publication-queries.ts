@@ -77,7 +77,6 @@ function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefine
   )
 }
 
-/** @param planIds selects only these plans, in ascending order. Default: all. */
 export async function selectChanges(
   db: OperatorDatabase,
   id: number,

@@ -35,7 +35,6 @@ export async function approveForLater(db: Database, decision: Decision): Promise
   return (await updatePublication(db, decision.publicationId, changes, isForLater)) !== undefined
 }
 
-/** Cancels a publication that is pending or conflicted. @returns false when the publication has another state. */
 export async function endAsCancelled(db: Database, decision: Decision): Promise<boolean> {
   const changes = { state: 'cancelled' as const, ...makeDecisionValues(decision) }
   const isOpen = inArray(state, openStates)

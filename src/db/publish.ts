@@ -117,7 +117,6 @@ export async function publishPending<Result>(
   return { kind: 'overtaken' }
 }
 
-/** Ends a pending publication with a conflict. @returns false when the publication is not pending. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
   const changes = { state: 'conflicted' as const, conflict, ...makeDecisionValues(decision) }
   const isPending = inArray(publications.state, pendingStates)

@@ -174,7 +174,6 @@ function describeErrorResponses(
   return responses
 }
 
-/** Describes a JSON body. @param schema the name of a schema of the document. */
 function describeBody(schema: string, example: unknown) {
   return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, example } }
 }

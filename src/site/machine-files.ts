@@ -54,7 +54,6 @@ export function formatAuthorizationServerMetadata(origin: string): string {
   return `${JSON.stringify(metadata, null, 2)}\n`
 }
 
-/** Returns the sitemap (https://www.sitemaps.org/protocol.html). */
 export function formatSitemap(origin: string, sections: readonly Section[]): string {
   const urls = sections.flatMap(({ pages }) => pages.map(({ path }) => `<url><loc>${origin}${path}</loc></url>\n`))
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`

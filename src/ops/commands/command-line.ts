@@ -25,7 +25,6 @@ interface Values extends Partial<SharedInput> {
   yes?: boolean
 }
 
-/** A verb, and commander's object for it. */
 interface ParsedVerb {
   command: Command
   verb: Verb
@@ -115,7 +114,6 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
   return { command, verb }
 }
 
-/** Makes commander's option for a flag. @param name the name of the flag in camel case. */
 function makeOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
   const parse = (word: string) => (flag.parse ? flag.parse(word, nowSeconds) : word)
   const option = new Option([`--${toKebabCase(name)}`, flag.value].filter(Boolean).join(' '), flag.help)

@@ -14,7 +14,6 @@ function readZone(): string {
   return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }
 
-/** @throws UserError when OPS_TIME_ZONE is no time zone. */
 function createFormat(): Intl.DateTimeFormat {
   const timeZone = readZone()
   try {

@@ -12,7 +12,6 @@ export async function isCleanCheckout(): Promise<boolean> {
   return (await readGit('status', '--porcelain')) === ''
 }
 
-/** Runs git. @returns its output without spaces around it; undefined when git is missing or fails. */
 async function readGit(...args: string[]): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('git', args)

@@ -43,7 +43,6 @@ export async function makeOutsideChange(changes: OutcomeTracker, change: () => P
   changes.outcome = 'changed'
 }
 
-/** @returns the lines that tell the user, after a failure, whether the change was made. */
 export function describeOutcome(target: Target, { outcome, isMarked = false }: OutcomeTracker): string[] {
   switch (outcome) {
     case 'unchanged':

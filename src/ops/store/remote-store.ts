@@ -49,7 +49,6 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   }
 }
 
-/** Opens a KV namespace. @param path the path of the namespace below the URL of the account. */
 function openNamespace(call: CloudflareCall, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'putKeys'> {
   return {
     listKeys: async (prefix) => {

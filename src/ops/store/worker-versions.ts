@@ -52,7 +52,6 @@ export async function listUnlessNoWorker<T>(list: () => Promise<T[]>): Promise<T
 /** Cloudflare's codes for a Worker that does not exist, from wrangler's sources. */
 const workerNotFoundCodes = new Set<unknown>([10007, 10090])
 
-/** @returns the list at a path in an answer, an empty list if there is none. */
 function readList(answer: unknown, ...path: (string | number)[]): unknown[] {
   const list = readPath(answer, ...path)
   return Array.isArray(list) ? list : []

@@ -32,7 +32,6 @@ export function startWrangler(args: readonly string[], stdio: StdioOptions, vari
   })
 }
 
-/** @returns wrangler's exit code, and in `output` all that wrangler printed on stdout and stderr. */
 export async function finishWrangler(child: ChildProcess, input = '') {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

@@ -57,7 +57,6 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   return { columns: stream.columns, write: (text) => writePieces([text]), writePieces }
 }
 
-/** @returns an escape such as `\u001b`. */
 function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

@@ -68,7 +68,6 @@ export function createSearchDialog(): () => void {
   }
 }
 
-/** Returns the function that finds the results of a query. */
 async function loadEngine() {
   const [{ createSearchEngine }, response] = await Promise.all([
     import('../search-engine.ts'),

@@ -39,7 +39,6 @@ export interface Run extends CommandContext {
   confirm: (effect: string, place?: Target) => Promise<void>
 }
 
-/** @param isConfirmed whether --yes was given. */
 export function createRun(
   context: CommandContext & { io: SafeIo },
   target: Target,
@@ -87,7 +86,6 @@ function joinAndPaint(lines: readonly string[]): Piece[] {
   return paintLines(lines.map((line) => `${line}\n`).join(''))
 }
 
-/** Formats the `text` or the `data` of an output. @param columns the width of the terminal. */
 function formatContent(content: unknown, columns: number): string {
   if (typeof content === 'string') return content
   if (Array.isArray(content)) return formatTable(content, columns)

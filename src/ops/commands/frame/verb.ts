@@ -92,7 +92,6 @@ type ArgumentValue<One> = One extends { parse: (words: never) => infer Value }
     ? string[]
     : string | (One extends { isOptional: true } ? undefined : never)
 
-/** The first argument of `run`: the arguments and flags of the command line, by name. */
 export type Input<Args, FlagSet> = { [Name in keyof Args]: ArgumentValue<Args[Name]> } & {
   [Name in keyof FlagSet]: FlagValue<FlagSet[Name]>
 } & Omit<SharedInput, keyof Args | keyof FlagSet>

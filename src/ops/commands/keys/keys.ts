@@ -110,7 +110,6 @@ async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promis
   return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
 }
 
-/** Lists the keys, with a note below. @param done a sentence that says what the command did. */
 async function describeAfterChange(store: Store, run: Run, done: string): Promise<Output> {
   // Reads the clock of the server, from which a new key has its KID: by another clock, the new key might not sign yet.
   const output = await describeKeys(run, await store.askServerTimeMs())

@@ -35,7 +35,6 @@ import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const args = { shortName: {} } as const
 const json = 'the partner as an object'
-/** Shared by verbs that change a partner and print its fields. */
 const changeVerb = { args, changes: 'at-once', json } as const
 const credentialsJson = 'an object with clientId, clientSecret, shortName and country'
 const maxGraceDays = 30

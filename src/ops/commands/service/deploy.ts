@@ -67,7 +67,6 @@ npm run check fails.`,
   },
 })
 
-/** @returns sentences that an operator has to confirm before the deploy. @throws UserError that names everything that prevents the deploy. */
 async function findWarnings(
   target: Target,
   isDirtyAllowed: boolean,
@@ -82,7 +81,6 @@ async function findWarnings(
   return warnings
 }
 
-/** @param previousVersion the ID of the version that was live before the deploy; undefined for the first deploy. */
 function describeRollback(env: string, previousVersion: string | undefined): string {
   if (previousVersion === undefined) return 'This is the first version, so there is none to go back to.'
   return `To go back to the version before: npx wrangler rollback ${previousVersion} --env ${env}`

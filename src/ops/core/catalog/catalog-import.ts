@@ -115,7 +115,6 @@ async function prepareMerge(
   }
 }
 
-/** @param revision the revision of the file. */
 async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], revision: number | undefined) {
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length === 0) return

@@ -42,7 +42,6 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
   return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
-/** @returns the current catalog with the changes of all publications that are scheduled until a time. */
 async function foreseeCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const { plans } = await selectCatalog(store.db)
   const changed = await foreseePlans(store, atSeconds)
@@ -67,7 +66,6 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
   return { plans, origin: { catalog, revision } }
 }
 
-/** @throws UserError when the time is before the first publication. */
 async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
   // A revision is about the Unix millisecond of its publication.
   const lastMillisecond = (atSeconds + 1) * 1000 - 1

@@ -46,7 +46,6 @@ function compareField(field: string, before: FieldValue, after: FieldValue): [pa
     .map((path) => [path, { from: valuesBefore[path], to: valuesAfter[path] }])
 }
 
-/** @param value undefined if the plan does not exist. */
 function readPaths(field: string, value: FieldValue): Record<string, PathValue> {
   if (value === undefined || (value === null && isObjectField(field))) return {}
   if (value === null || typeof value !== 'object') return { [field]: value }

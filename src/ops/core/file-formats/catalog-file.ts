@@ -64,7 +64,6 @@ export function parseCatalog(json: string): CatalogFile {
   return { plans: [...validPlans.keys()], origin }
 }
 
-/** @throws UserError when the text is not JSON. */
 function readJson(text: string): { value: unknown; wrongNames: Path[] } {
   try {
     return { value: JSON.parse(text), wrongNames: findWrongNames(text) }
@@ -170,7 +169,6 @@ function findDuplicates(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   )
 }
 
-/** Makes a defect for each value in which two plans differ. @param places the places of plans in a file, by identifier. */
 export function describeContradictions(
   contradictions: readonly Contradiction[],
   places: ReadonlyMap<string, Place> = new Map(),

@@ -18,7 +18,6 @@ export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
   )
 }
 
-/** @throws UserError when a quote is missing, or there is one too many. */
 export function parseCsv(text: string): Spreadsheet {
   try {
     let cells = 0

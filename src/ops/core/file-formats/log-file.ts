@@ -7,7 +7,6 @@ import { formatXlsx } from './xlsx-file.ts'
 /** Matches times, which stay texts without an apostrophe: a cell with a date would not show the time of day. */
 const isoTime = /^[-0-9]+T[:0-9]+Z$/
 
-/** Texts, numbers and nulls, by the name of the column. */
 type LogRow = Readonly<Record<string, unknown>>
 
 /**

@@ -38,7 +38,6 @@ function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: Wr
   return { name, rows: values, columns, freezePane, cells }
 }
 
-/** @throws UserError when the bytes are no readable .xlsx file, or the file has too many cells for the library. */
 export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   try {
     const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })

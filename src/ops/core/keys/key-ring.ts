@@ -15,7 +15,6 @@ import { formatIsoTime } from '../../shared/iso-time.ts'
 import { recordChange } from '../record/recorded-change.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-/** A key without its value. */
 export interface Key {
   /** The ID of the key: ten digits, the Unix second from which the key signs. */
   kid: string

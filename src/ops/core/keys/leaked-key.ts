@@ -20,7 +20,6 @@ export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid:
   return true
 }
 
-/** Replaces a key that leaked by a new key, which signs at once. @returns the KID of the new key. */
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
   const newKid = findFreeKid((await secrets.list()).live, nowSeconds)

@@ -22,7 +22,6 @@ import {
 } from './partner-accounts.ts'
 import { changeAndMark, type PrintWarning, type RecordedPartner } from './partner-copy.ts'
 
-/** The author of a change. */
 export interface Operator {
   attribution: Attribution
   warn: PrintWarning
@@ -166,7 +165,6 @@ function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   return fields.every((field) => request[field] === undefined || request[field] === partner[field])
 }
 
-/** @returns lines that say why a partner can't be changed. None when it can. */
 function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
   // The oldest secret comes first. The newest secret has no expiry, so with a single secret this is null.

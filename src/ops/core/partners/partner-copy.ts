@@ -13,7 +13,6 @@ import { describeCommand, outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { findPartner } from './partner-accounts.ts'
 
-/** Prints a warning for the operator. */
 export type PrintWarning = (warning: string) => void
 
 /** The fields of an entry of the record that say when access ended. */

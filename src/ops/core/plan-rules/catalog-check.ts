@@ -14,7 +14,6 @@ export type CatalogFinding = PlanFinding & {
   level: 'problem' | 'warning'
 }
 
-/** @returns all findings, the problems first. */
 export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
   const [{ plans }, partners, nowSeconds] = await Promise.all([
     selectCatalog(db),

@@ -6,7 +6,6 @@ import type { PlanPatch } from '../differences/plan-patch.ts'
 import type { ChangedPlan } from './change-findings.ts'
 import { returns, type PlanFinding } from './plan-findings.ts'
 
-/** @returns the month of a plan's figures, such as `2026-10`. */
 const getMonth = ({ performanceDate }: CatalogPlan) => performanceDate.slice(0, 7)
 
 /** Lists the plans that get a later `performanceDate`. Returns them as they are after the change. */

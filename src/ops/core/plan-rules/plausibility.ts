@@ -35,7 +35,6 @@ export interface DoubtInput {
   areFieldsNamed?: boolean | undefined
 }
 
-/** @throws UserError when a list would be too large for the service. */
 export function findDoubts({ changes, others, namesakes, today, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
   const lists = measureLists(others.lists, changes)
   const changed = changes.flatMap(({ before, after }) =>

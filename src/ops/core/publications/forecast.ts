@@ -100,7 +100,6 @@ export function foresee(pending: PendingPublications, firstChange: readonly Plan
   return { byId, plans }
 }
 
-/** Publishes one publication in memory. @param plans the catalog at that moment. */
 function foreseePublication(
   { changesById, sharing, restored }: PendingPublications,
   { id }: PublicationRow,

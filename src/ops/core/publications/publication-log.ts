@@ -28,7 +28,6 @@ export interface LogFilter {
   isOpenIncluded?: boolean
 }
 
-/** A publication with a forecast. */
 export type ForecastRow = PublicationRow & {
   /** Why a pending publication will not be published. Null when it will, and for publications that are not pending. */
   willConflict: string | null
@@ -103,7 +102,6 @@ export interface ReadPublication {
   redoneActor: string | undefined
 }
 
-/** Reads a publication, with a forecast if it is pending. @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
   const { db } = store
   const row = await findPublication(store, id)

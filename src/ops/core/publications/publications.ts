@@ -175,7 +175,6 @@ export async function approvePublication(
   return row
 }
 
-/** @throws UserError when a publication does not wait for approval, or its author is `actor`. */
 export function checkApprovable(store: Store, row: PublicationRow, actor: string): void {
   if (row.state !== 'waiting') throw makeStateError(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
@@ -213,7 +212,6 @@ async function approveNow(store: Store, decision: Decision, seenRevision?: numbe
   return changeStateOnce(store, publicationId, tryToEnd, ({ conflict }) => conflict !== null)
 }
 
-/** Cancels a pending or conflicted publication. @throws UserError when the publication is in another state. */
 export async function cancelPublication(
   store: Store,
   publicationId: number,

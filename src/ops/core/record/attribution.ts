@@ -12,7 +12,6 @@ export interface Attribution {
   note: string | null
 }
 
-/** The names of secrets in messages, by their kind. */
 const secretNames = {
   secret: 'a client secret',
   token: 'an access token',

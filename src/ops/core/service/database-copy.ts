@@ -42,7 +42,6 @@ function formatLiteral(value: CopiedValue): string {
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }
 
-/** The values of a row, by column. */
 type CopiedRow = Readonly<Record<string, unknown>>
 
 /** For each state of a publication, the states that it may have later. */

@@ -108,7 +108,6 @@ async function checkSchema(migrations: readonly string[], { db, target }: Store)
   }
 }
 
-/** @returns the file names of the migrations that the database has; none for an empty database. */
 function readAppliedMigrations(db: Store['db']): Promise<string[]> {
   return selectAppliedMigrations(db).catch((error: unknown) => {
     if (isCausedBy(error, outdatedSchema)) return []
@@ -116,7 +115,6 @@ function readAppliedMigrations(db: Store['db']): Promise<string[]> {
   })
 }
 
-/** @param known the migrations of this checkout. @param applied the migrations of the database. */
 function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): CheckResult {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
@@ -198,7 +196,6 @@ async function checkKeys(
   return results.length > 0 ? results : checkKeyAge(keys, nowSeconds, command('rotate'))
 }
 
-/** @param fix the command that makes a newer key. */
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined) return []

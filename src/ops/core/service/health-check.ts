@@ -3,7 +3,6 @@ import { ConfigError } from '../../../api/config.ts'
 import { findCloudflareError } from '../../store/failure.ts'
 import { UserError } from '../../shared/user-error.ts'
 
-/** A line of `doctor` or `watch`. */
 export interface NamedResult {
   /** The name of the check, or of several checks with the same result. */
   name: string

@@ -15,7 +15,6 @@ export type SmokeCall = (
   init?: { method?: string; headers?: Record<string, string> },
 ) => Promise<SmokeResponse>
 
-/** The version of the Worker that must answer. */
 export interface WantedVersion {
   /** The name of the Worker. */
   worker: string

@@ -23,7 +23,6 @@ export interface SmokeTarget {
   variables: Readonly<Record<string, string | undefined>>
 }
 
-/** The variables with the credentials of the smoke test's partner. */
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 
 export function findIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
@@ -54,7 +53,6 @@ type SmokeCheck = (
   verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
-/** Runs all checks, one after the other. @param report prints a line about a check. */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,

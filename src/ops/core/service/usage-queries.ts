@@ -35,7 +35,6 @@ const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
 const isRequest = `blob1 != '${scheduleName}'`
 
-/** The alert stale-lists counts the lists of this time. */
 const recentMinutes = 15
 
 /**
