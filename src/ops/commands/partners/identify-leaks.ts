@@ -1,4 +1,5 @@
 // The command `ops partner identify`: describes each secret, token and signing key in a text.
+import { nameSome } from '../../../abbreviate.ts'
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { listKeys, type Key } from '../../core/keys/key-ring.ts'
 import {
@@ -94,10 +95,9 @@ async function readKnown(leaks: readonly Leak[], run: Run): Promise<{ known: Kno
   return { known: { target, nowSeconds, owners, keys }, problems }
 }
 
-/** `Lines 1, 2 and 3 more` */
+/** `Lines 1, 2, 5 and 3 more` */
 function nameLines(numbers: number[]): string {
-  const rest = numbers.length > maxLeaks ? ` and ${numbers.length - maxLeaks} more` : ''
-  return `${numbers.length === 1 ? 'Line' : 'Lines'} ${numbers.slice(0, maxLeaks).join(', ')}${rest}`
+  return `${numbers.length === 1 ? 'Line' : 'Lines'} ${nameSome(numbers.map(String))}`
 }
 
 /** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches. */

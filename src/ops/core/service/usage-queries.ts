@@ -31,7 +31,6 @@ const isPromised = `(${Object.keys(answersByRoute)
   .join(' OR ')})`
 const hasFailed = "(blob2 = '500' OR blob2 = '503')"
 const isWithin = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
-const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
 const isRequest = `blob1 != '${scheduleName}'`
 
@@ -131,7 +130,7 @@ const overviews: Readonly<Record<string, WriteQuery>> = {
   target: (dataset) =>
     `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${hasFailed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${hasFailed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${isWithin(availabilityDays * 1440)} AND ${isPromised} GROUP BY route ORDER BY route`,
   partners: (dataset) =>
-    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner, route ORDER BY requests DESC`,
+    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner, route ORDER BY requests DESC`,
   refusals: (dataset) =>
     `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${isWithin(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
 }
