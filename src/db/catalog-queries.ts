@@ -108,10 +108,7 @@ export type PlanSummary = Pick<
 /** A page can have many more summaries than plans, because a summary has only about 75 bytes. */
 const summariesPerPage = 5000
 
-/**
- * Selects the plans of the catalog with the fields that `plan list` shows, in ascending order of ID.
- * @param revision selects the catalog as it was at that revision. Default: as it is now.
- */
+/** Selects the fields that `plan list` shows, in ascending order of ID. @param revision selects an earlier catalog. Default: now. */
 export function selectSummaries(
   db: OperatorDatabase,
   { revision, country }: { revision?: number | undefined; country?: string | undefined } = {},

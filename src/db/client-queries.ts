@@ -43,9 +43,8 @@ const checkQuery = writeQuery(sql`
   )`)
 
 /**
- * The token endpoint and the plan list use the same query, so that the copy of each answer contains the hashes of secrets, which only the
- * token endpoint needs.
- * @throws StorageError when D1 fails
+ * Also selects the hashes of secrets for a list, so that every copy of the answer has them for a sign-in. @throws StorageError when D1
+ * fails
  */
 export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,

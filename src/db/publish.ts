@@ -52,10 +52,7 @@ export function makeDecisionValues({ actor, note }: Decision): Assignments<typeo
   return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
 }
 
-/**
- * @returns the new revision of the catalog; undefined when nothing was published: others published since the comparison, a plan is missing
- * in the database, or the state of the publication doesn't allow it.
- */
+/** @returns the new revision; undefined if others published since the comparison, a plan is missing, or the state does not allow it. */
 export async function publish(
   db: Database,
   decision: Decision,

@@ -134,10 +134,7 @@ function describeListHeaders() {
   }
 }
 
-/**
- * Describes an error response for each status, and `default` for any other status. The error codes that share a status are the examples of
- * one response.
- */
+/** Describes a response for each status, with an example for each of its codes, and `default` for any other status. */
 function describeErrorResponses(
   schema: 'ErrorResponse' | 'TokenErrorResponse',
   invalidRequestMessage: string,

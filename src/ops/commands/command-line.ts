@@ -75,8 +75,7 @@ function isExpectedError(error: unknown): error is Error {
 }
 
 /**
- * Adds all nouns to the parser, and the verbs of the typed noun. The code of other verbs is not loaded.
- * @param showsAll whether --help also lists the commands that run the service.
+ * Adds all nouns, and the verbs of the typed noun: the code of other verbs is not loaded. @param showsAll whether --help lists all nouns.
  */
 async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<ParsedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
@@ -169,10 +168,7 @@ function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Va
   return { ...command.opts<Values>(), ...Object.fromEntries(parsed) }
 }
 
-/**
- * @returns 3 when the output has findings, otherwise 0.
- * @throws the error of the verb. The error of a verb that changes something says if nothing was changed.
- */
+/** @returns 3 when the output has findings, otherwise 0. @throws the error of the verb, which says if nothing was changed. */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values

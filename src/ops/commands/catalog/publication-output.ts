@@ -18,10 +18,7 @@ export function describeWhen(dueAt: number | undefined, needsApproval: boolean):
   return needsApproval ? `${time}, once another operator has approved it` : time
 }
 
-/**
- * Says in which state a publication is, and with which command the operator can undo, cancel, approve or redo the publication.
- * @param merge a text that follows the state, such as `, merged with later changes`.
- */
+/** Names also the command that undoes, cancels, approves or redoes it. @param merge follows the state: `, merged with later changes`. */
 export function describePublication(
   target: Target,
   { id, state, dueAt }: Pick<PublicationRow, 'id' | 'state' | 'dueAt'>,

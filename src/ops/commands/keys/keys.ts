@@ -77,10 +77,7 @@ export const keys = {
   }),
 }
 
-/**
- * If the key is not in use, an earlier run deleted it, maybe while the database failed: adds the deletion to the record, if it is missing
- * there.
- */
+/** If the key is not in use, an earlier run deleted it, maybe while the database failed: adds the deletion to the record. */
 async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)

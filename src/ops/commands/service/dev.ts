@@ -66,10 +66,7 @@ export const prepareDev = verb({
   },
 })
 
-/**
- * Starts wrangler dev, and at the same time prepares the state. Returns when the server has ended.
- * @param origin the origin of the server, which the site shows.
- */
+/** Starts wrangler dev, and at the same time prepares the state. @param origin the origin of the server, which the site shows. */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
   // Makes the key before wrangler starts: wrangler reads the keys only at its start.
@@ -125,10 +122,7 @@ function everyMinute(work: () => Promise<void>): void {
   setTimeout(run, untilNextMinuteMs + marginMs).unref()
 }
 
-/**
- * Wrangler dev runs no Cron Trigger by itself. The route exists only in wrangler dev.
- * @returns why the schedule failed; undefined when it succeeded.
- */
+/** Wrangler dev runs no Cron Trigger by itself. @returns why the schedule failed; undefined when it succeeded. */
 async function runSchedule(origin: string): Promise<string | undefined> {
   try {
     const { ok, status } = await fetch(`${origin}/cdn-cgi/local/scheduled`, { signal: AbortSignal.timeout(minuteMs) })

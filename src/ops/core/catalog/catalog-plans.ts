@@ -23,9 +23,7 @@ import { UserError } from '../../shared/user-error.ts'
 export type { PlanSummary }
 
 /**
- * Lists all plans, or the plans that are viewable in a country, in ascending order of ID. A future time adds the changes that are scheduled
- * until then.
- * @throws UserError for an unknown country, or for a time before the first publication.
+ * A future time adds the changes that are scheduled until then. @throws UserError for an unknown country, or before the first publication.
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)

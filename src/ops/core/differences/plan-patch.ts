@@ -91,10 +91,7 @@ export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
   return new Map(objects.map(({ field, id, value }) => [makeSharedKey(field, id), value]))
 }
 
-/**
- * Applies a patch to a plan, and checks the patched plan. Returns the same `before` if nothing changes.
- * @param shared the objects that the patch may refer to by their IDs.
- */
+/** Returns the same `before` if nothing changes. @param shared the objects that the patch may refer to by their IDs. */
 export function applyPatch(
   before: CatalogPlan,
   { fields, place }: FieldPatch,

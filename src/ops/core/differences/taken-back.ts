@@ -8,9 +8,7 @@ import { selectChangesOf, selectPublications, type PlanChange } from '../../../d
 
 const recentSeconds = 30 * 86_400
 
-/**
- * Compares a change with the publications of the last 30 days. @returns a warning, or none, that names those whose values are taken back.
- */
+/** @returns a warning, or none, that names the publications of the last 30 days whose values the change takes back. */
 export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)
   const since = (await selectNowSeconds(db)) - recentSeconds

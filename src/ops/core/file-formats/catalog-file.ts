@@ -97,10 +97,7 @@ function locateByIdentifier(identifier: string): Place {
   return { kind: 'plan', owner: `plan ${describeValue(identifier)}` }
 }
 
-/**
- * Turns the issues that a zod schema found into defects. Each adds its field to `place`.
- * @param names the known fields. The defect of an unknown field suggests the most similar one.
- */
+/** Each defect adds its field to `place`. @param names the known fields: the defect of an unknown field suggests the most similar one. */
 export function listDefects(
   { issues }: z.ZodError,
   value: unknown,

@@ -240,10 +240,7 @@ function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
   })
 }
 
-/**
- * Objects and amounts get only the members that have a column.
- * @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list.
- */
+/** @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list. */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
   const fields: Record<string, unknown> = {}
   for (const { field, member, kind, index } of columns) {

@@ -94,8 +94,7 @@ export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attri
 }
 
 /**
- * Records a change of a key before the change, which is outside the database: so the record lacks no change.
- * @throws UserError when the change fails: the record then has a change that may not have been made.
+ * Records a change of a key before the change, so that the record lacks no change. If the change fails, the record may have one too many.
  */
 async function recordThenChange(
   store: Store,

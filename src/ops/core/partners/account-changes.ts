@@ -132,10 +132,7 @@ async function insertNewSecret(
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 
-/**
- * @returns the new row, with the partner's entries, the new entry first. @throws UserError when somebody else changed the partner
- * meanwhile.
- */
+/** @returns the new row, with the partner's entries, the new entry first. */
 async function insertChange(
   store: Store,
   { partner, entries }: RecordedPartner,

@@ -61,8 +61,8 @@ export async function findPartner({ db, target }: Store, name: string, atSeconds
 }
 
 /**
- * Creates a partner with a first secret. Does not store the contact: the caller shows the secret, and then calls `storeContact`.
- * @throws UserError when a value of the new partner is not valid, or its short name is taken.
+ * Does not store the contact: the caller shows the secret, and then calls `storeContact`. @throws UserError for a wrong value, or a taken
+ * name.
  */
 export async function createPartner(
   store: Store,

@@ -4,10 +4,7 @@ import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
-/**
- * Explains a partner's status, secrets, last suspension and ended tokens by the changes that caused them, in sentences.
- * @param partner the partner as it was at `atSeconds`, a Unix second. By default, now.
- */
+/** Explains status, secrets and ended tokens by the changes that caused them. @param partner the partner at `atSeconds`, by default now. */
 export async function explainPartner({ db }: Store, partner: Partner, atSeconds = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner
   const newestFirst = await selectPartnerEntries(db, { shortName })
@@ -27,10 +24,7 @@ export async function explainPartner({ db }: Store, partner: Partner, atSeconds 
   return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
 }
 
-/**
- * Says when the newest secret was made, and when the previous secret ends or ended.
- * @param newSecret the change that made the newest secret; undefined when the record does not have it.
- */
+/** @param newSecret the change that made the newest secret; undefined when the record does not have it. */
 function explainSecrets(
   { secrets, secretEndedAt, hasSecretState }: Partner,
   newSecret: PartnerEntry | undefined,

@@ -15,10 +15,7 @@ export interface Usage {
   lastAt: string
 }
 
-/**
- * Counts the requests of a partner by kind and answer, the latest first. Does not count refused token requests: their sender is unknown.
- * @param name the short name or the client ID.
- */
+/** Lists the latest first. Does not count refused token requests: their sender is unknown. @param name the short name or the client ID. */
 export async function readPartnerUsage(
   store: Store,
   query: QueryUsage,

@@ -22,10 +22,7 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/**
- * Writes a note about listed plans whose date is before the month of most new dates. `findWrongDate` finds dates that go back.
- * @param others the plans that don't change.
- */
+/** Finds listed plans whose date is before the month of most new dates. @param others the plans that don't change. */
 export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRedated(changes))
   const changed = changes.flatMap(({ before, after }) =>

@@ -15,10 +15,7 @@ export interface ListSizeChange {
   after: ListSizes
 }
 
-/**
- * @param others the sizes of the lists without the plans that change.
- * @throws UserError with one line for each list that grows above the limit. A list that was too large before may become shorter.
- */
+/** @throws UserError for a list that grows above the limit. @param others the sizes of the lists without the plans that change. */
 export function measureLists(others: ListSizes, changes: readonly PlanChange[]): ListSizeChange {
   const plansBefore = changes.flatMap((change) => change.before ?? [])
   const plansAfter = changes.flatMap((change) => change.after ?? [])

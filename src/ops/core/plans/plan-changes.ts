@@ -41,10 +41,7 @@ export function prepareOpening(store: Store, identifierOrId: string): Promise<Pr
   return preparePlan(store, identifierOrId, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
-/**
- * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value.
- * @throws UserError that names each wrong field or value.
- */
+/** @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value. */
 export async function prepareFields(
   store: Store,
   identifierOrId: string,

@@ -71,9 +71,7 @@ export async function explainPlan(
   }
 }
 
-/**
- * @param partnerName the short name or the client ID. @throws UserError when the partner gets no list, because it is suspended or ended.
- */
+/** @throws UserError when the partner gets no list, because it is suspended or ended. */
 export async function findListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
   const partner = await findPartner(store, partnerName, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner
@@ -109,10 +107,7 @@ export interface PendingChange {
   change: PlanChange
 }
 
-/**
- * Sorts the changes by their times. Publications without a time come last. @param identifierOrId a pending publication may also add this
- * plan.
- */
+/** Sorts the changes by their times. Publications without a time come last. */
 export async function selectPendingChanges(store: Store, identifierOrId: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(store.db, identifierOrId)
   if (planIds.length === 0) return []

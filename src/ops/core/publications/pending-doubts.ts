@@ -51,10 +51,7 @@ function describeConflict(
   return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
 }
 
-/**
- * Says to which values a pending publication will later set the fields of a change.
- * @param merged the plans of the publication, merged with `changes`.
- */
+/** @param merged the plans of the publication, merged with `changes`. */
 function describeEffect(
   row: PublicationRow,
   proposed: readonly PlanChange[],

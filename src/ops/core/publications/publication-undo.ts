@@ -27,10 +27,7 @@ export interface UndoChoice {
   exceptChanged?: boolean | undefined
 }
 
-/**
- * Computes the publication that takes publication `id` back. Later changes of other fields stay.
- * @throws UserError that names the later changes of the same fields, unless `exceptChanged` leaves these plans out and others remain.
- */
+/** Later changes of other fields stay. @throws UserError for later changes of the same fields, unless `exceptChanged` leaves some plans. */
 export async function prepareUndo(
   store: Store,
   id: number,

@@ -107,10 +107,7 @@ export interface LostRow {
   problem: string
 }
 
-/**
- * Finds rows of an earlier copy that the database lost, in whole or in part. Rows that were added after the copy don't matter.
- * @returns the lost rows, and for each table the number of rows that were compared.
- */
+/** Rows that were added after the copy don't matter. @returns the lost rows, and for each table the number of compared rows. */
 export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or no copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)

@@ -32,10 +32,7 @@ export interface Environment {
   isReplicated?: () => Promise<boolean>
 }
 
-/**
- * A check that can't reach the database, KV or Cloudflare has a problem as its result.
- * @param isThorough whether to check the plans, too, and the hash of every version of a plan, for which all versions are read.
- */
+/** @param isThorough whether to check the plans, too, and the hash of every version of a plan, for which all versions are read. */
 export async function runDoctorChecks(
   store: Store,
   { migrations, secrets, isReplicated }: Environment,
@@ -72,10 +69,7 @@ async function checkPublishedPlans(store: Store): Promise<CheckResult[]> {
   return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 
-/**
- * Checks migrations, and the signing keys of the Worker's latest version: a deploy keeps them.
- * @returns sentences: obstacles, which prevent a deploy, and warnings, which an operator must confirm.
- */
+/** A deploy keeps the keys of the Worker's latest version. @returns sentences: an operator may confirm warnings, but not obstacles. */
 export async function checkBeforeDeploy(
   { db, target }: Store,
   { migrations, secrets }: Environment,
