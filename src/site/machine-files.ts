@@ -27,10 +27,7 @@ ${reference}`
   return text.replaceAll('](/', `](${origin}/`)
 }
 
-/**
- * Returns the Markdown of a page, with the page's address, and with links that lead to the Markdown of other pages. Address and links
- * begin with `/`: "Copy page" adds the origin.
- */
+/** Adds the page's address, and leads links to the Markdown of other pages. Both begin with `/`: "Copy page" adds the origin. */
 export function formatPageMarkdown({ path, markdown }: Page): string {
   // Matches links to pages only: links to files have a dot, such as `/openapi.json`.
   const linked = markdown.replaceAll(

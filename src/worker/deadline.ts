@@ -8,10 +8,7 @@ export const kvReadDeadlineMs = 2000
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 export const rateLimitDeadlineMs = 1000
 
-/**
- * Settles like `work`, or rejects after `deadlineMs` milliseconds. The work itself goes on: a call of a binding can't be cancelled.
- * @param name the service that works, such as `KV`: the subject of the error's message
- */
+/** Settles like `work`, or rejects at the deadline: the work itself goes on. @param name the service that works, such as `KV` */
 export function withDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,

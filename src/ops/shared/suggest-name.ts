@@ -1,7 +1,4 @@
-/**
- * @returns such as `Did you mean gold?`, if a candidate differs only in case and at most two letters, or starts with the name and a dot or
- * hyphen.
- */
+/** Suggests a candidate that differs in case and at most two letters, or starts with the name and a dot or hyphen: `Did you mean gold?` */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2
   const typed = name.trim().toLowerCase()

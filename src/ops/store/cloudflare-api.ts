@@ -54,10 +54,7 @@ export function refuseLocalTarget({ remote }: Target): void {
   if (!remote) throw new UserError('Requests are not counted locally: add --remote --env NAME.')
 }
 
-/**
- * @returns a function that queries the dataset, and throws a UserError when Cloudflare refuses the query or can't be reached.
- * @throws UserError for a local target, or when wrangler.toml names no dataset for the environment.
- */
+/** @throws UserError for a local target, or when wrangler.toml names no dataset. The returned function throws one when Cloudflare fails. */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   refuseLocalTarget(target)
   const { wrangler, queryAnalytics } = await openAccount(target)
@@ -106,10 +103,7 @@ function openApi(accountUrl: string, token: string) {
   }
 }
 
-/**
- * Sends a request once. Follows no redirect, which would send the token, or a body with secrets, to another host.
- * @throws CloudflareError when there is no response within 60 seconds.
- */
+/** Sends a request once. Follows no redirect, which would send the token, or a body with secrets, to another host. */
 function fetchOnce(url: string, request: RequestInit): Promise<Response> {
   const signal = AbortSignal.timeout(deadlineMs)
   return fetch(url, { ...request, redirect: 'manual', signal }).catch((error: unknown) => {
@@ -129,11 +123,7 @@ async function fetchJson(url: string, request: RequestInit): Promise<Record<stri
   throw makeAnswerError(response, answer, text)
 }
 
-/**
- * Its message says what the operator should check.
- * @param answer the body as JSON; empty when the body is not a JSON object.
- * @param text the body.
- */
+/** The message says what to check. @param answer the body as JSON; empty when it is no JSON object. @param text the body. */
 function makeAnswerError(response: Response, answer: Record<string, unknown>, text: string): CloudflareError {
   const { status, ok, headers } = response
   const list: unknown = answer['errors']

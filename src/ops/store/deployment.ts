@@ -12,10 +12,7 @@ import { throwAsUserError } from './failure.ts'
 import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
-/**
- * Finds the custom domain in wrangler.toml, or without routes the address at workers.dev.
- * @throws UserError when the routes have no custom domain, or Cloudflare names no subdomain of workers.dev.
- */
+/** Finds the custom domain in wrangler.toml, or without routes the address at workers.dev. @throws UserError when there is neither. */
 export async function findOrigin(target: Target): Promise<string> {
   const { wrangler, call } = await openAccount(target)
   const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
@@ -30,11 +27,7 @@ export async function findOrigin(target: Target): Promise<string> {
   return `https://${wrangler.name}.${subdomain}.workers.dev`
 }
 
-/**
- * Finds a live version of the service. Skips a version without the binding DB: `keys rotate` before the first deploy makes such a version,
- * which has no code.
- * @returns its ID; undefined before the first deploy.
- */
+/** Skips a version without the binding DB: `keys rotate` before the first deploy makes such a version, which has no code. */
 export async function findLiveVersion(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
   const live = await listLiveVersions(call, wrangler.name).catch(throwAsUserError)

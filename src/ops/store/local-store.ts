@@ -25,10 +25,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   return withRuntime(target, (_, store) => work(store))
 }
 
-/**
- * Calls `work` with the local store, after creating its database or applying the migrations that it lacks: `applied` has their file names.
- * @throws UserError when the database can't be used, or a migration can't be applied.
- */
+/** Creates the database, or applies the migrations that it lacks, before `work`. `applied` has their file names. */
 export function withMigratedStore<T>(
   target: Target,
   work: (store: Store, applied: string[]) => Promise<T>,

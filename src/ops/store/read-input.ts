@@ -13,10 +13,7 @@ export function resolveFile(file: string): string {
   return resolve(process.env['INIT_CWD'] ?? '.', file)
 }
 
-/**
- * @param file a path as for `resolveFile`, or `-` for `stdin`.
- * @throws UserError when the file can't be read, or the input has more than 100 MB.
- */
+/** @param file a path as for `resolveFile`, or `-` for `stdin`. @throws UserError for an unreadable file, or more than 100 MB. */
 export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   let size = 0

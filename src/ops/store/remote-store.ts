@@ -74,10 +74,7 @@ function formatParameter(param: unknown): string {
   throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
 }
 
-/**
- * Reads the rows of a statement's result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`.
- * @throws CloudflareError when there are no rows, unless the method is `run`.
- */
+/** Reads the rows of a result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`. Only `run` may have none. */
 function parseRows<Row extends unknown[]>(result: unknown, method: 'values' | 'run'): Row[] {
   const rows = readPath(result, 0, 'results', 'rows')
   if (isRows<Row>(rows)) return rows

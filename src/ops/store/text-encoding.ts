@@ -1,9 +1,7 @@
 // Decodes text files as spreadsheets and shells write them.
 import { UserError } from '../shared/user-error.ts'
 
-/**
- * @throws UserError for anything but UTF-8, and UTF-16 with a byte order mark, such as the Windows code page that Excel writes by default.
- */
+/** @throws UserError unless the bytes are UTF-8, or UTF-16 with a byte order mark: Excel writes another code page by default. */
 export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder(detectEncoding(bytes), { fatal: true, ignoreBOM: false }).decode(bytes)

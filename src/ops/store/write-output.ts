@@ -9,10 +9,7 @@ import { describeSystemError } from './system-error.ts'
 /** The mode of a file that only its owner may read. */
 export const ownerOnly = 0o600
 
-/**
- * Keeps a command from replacing a file that somebody may have edited.
- * @param force whether the user typed --force; undefined when the command has no such flag.
- */
+/** Keeps a command from replacing a file. @param force whether the user typed --force; undefined when the command has no such flag. */
 export async function checkFileIsNew(file: string, force?: boolean): Promise<void> {
   const found = await stat(resolveFile(file)).catch(() => undefined)
   if (force || !found?.isFile()) return

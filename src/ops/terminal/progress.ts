@@ -7,10 +7,7 @@ const tickMs = 1000
 
 export type Progress = ReturnType<typeof createProgress>
 
-/**
- * Shows a line such as `Reading plans: 300 of 900 (3 s)` while a command works. The spinner clears the line before anything else is written
- * to the terminal.
- */
+/** Shows a line such as `Reading plans: 300 of 900 (3 s)`. The spinner clears the line before anything else is written to the terminal. */
 export function createProgress(stream: Writable) {
   const spinner = yoctoSpinner({ stream })
   const startMs = performance.now()

@@ -9,8 +9,7 @@ const minTextWidth = 12
 const minNameWidth = 24
 
 /**
- * Formats rows as a table, with the names of the first row's fields as headings: `shortName` is `SHORT NAME`.
- * @param maxWidth the width of the terminal. In a wider table, long cells continue on the next line.
+ * Takes the names of the first row's fields as headings: `shortName` is `SHORT NAME`. Cells of a table wider than `maxWidth` are wrapped.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''

@@ -35,8 +35,7 @@ export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, {
 }
 
 /**
- * Creates a 401 with the header WWW-Authenticate. The header names an error only if the request had a token (RFC 6750 section 3.1).
- * @param reason only the log gets it
+ * Creates a 401. Its WWW-Authenticate names an error only if the request had a token (RFC 6750 section 3.1). Only the log gets `reason`.
  */
 function createChallenge(
   code: 'missing_token' | 'expired_token' | 'invalid_token',

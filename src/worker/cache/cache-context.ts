@@ -68,10 +68,7 @@ function createCatalogSession(d1Session: D1DatabaseSession) {
   }
 }
 
-/**
- * Writes the response's JSON in UTF-8, exactly as JSON.stringify would write it. Uses a Blob, because joining a large list as text needs
- * several times the memory.
- */
+/** Writes the same JSON as JSON.stringify. Uses a Blob, because joining a large list as text needs several times the memory. */
 async function writeResponseBody(documents: readonly string[]): Promise<Uint8Array> {
   const start = `{"message":"Plans fetched successfully","data":{"total":${documents.length},"plans":[`
   const plans = documents.flatMap((document, index) => (index === 0 ? [document] : [',', document]))

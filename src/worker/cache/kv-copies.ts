@@ -91,8 +91,8 @@ export async function readPartnerEntry(context: CacheContext, clientId: string):
 }
 
 /**
- * The metadata have the short name: the command line uses it to find the copy while D1 fails.
- * @returns the time of the copy in Unix milliseconds, undefined if KV refused it
+ * The command line finds the copy by the short name in the metadata. @returns the copy's time in Unix milliseconds, undefined if KV refused
+ * it
  */
 export async function writePartnerCopy(
   context: CacheContext,

@@ -157,8 +157,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     askNearest,
 
     /**
-     * Asks D1's primary for a sign-in: a replica that lags may lack a new secret. Sign-ins share no query.
-     * @returns `nowSeconds`: the time of D1's clock in Unix seconds
+     * Asks the primary, because a replica that lags may lack a new secret. Sign-ins share no query. @returns also D1's time in Unix seconds
      */
     askPrimary: async (context: CacheContext, clientId: string) => {
       const answer = await d1.readPrimary(context, (session) => session.checkPartner(clientId))

@@ -66,10 +66,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
     return readable
   }
 
-  /**
-   * @param headers the headers of the 200 and of the 304, including ETag
-   * @throws ApiError with a 503 when the bodies of readers leave no room
-   */
+  /** @param headers of the 200 and of the 304, including ETag. @throws ApiError with a 503 when the bodies of readers leave no room */
   return (
     request: Pick<Request, 'method' | 'headers'>,
     { body, etag }: { body: Uint8Array; etag: string },
