@@ -1,5 +1,4 @@
-// The paths of the API, in Hono's notation. The Worker serves these paths, the usage dataset has them as routes, and `ops watch` compares
-// the failures of each path with the target.
+// The paths of the API, in Hono's notation: the Worker serves them, and data points and `ops watch` have them as routes.
 export const tokenPath = '/api/v3/partners/auth'
 export const plansPath = '/api/v3/partners/:shortName/plans'
 

@@ -1,5 +1,4 @@
-// Rules for fields that don't merge as one value, or that depend on another field. They don't stand in plan-schema.ts, because the Worker's
-// schedule merges plans without loading the schema.
+// Rules for fields that don't merge as one value. Not in plan-schema.ts, because the Worker merges plans without the schema.
 
 export interface MergeRule {
   /** A list whose items merge one by one. */

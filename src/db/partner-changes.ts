@@ -1,5 +1,4 @@
-// Changes partners, and records changes of signing keys. The keys themselves are not in the database. Each change is one INSERT of the
-// next row of `change_record` (migrations/*.sql).
+// Changes partners, and records changes of signing keys. Each change is one INSERT of the next row of `change_record`.
 import { and, eq, getTableColumns, isNull, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias, type SQLiteInsertValue } from 'drizzle-orm/sqlite-core'
 import { writeNullable } from './database.ts'

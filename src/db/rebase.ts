@@ -1,5 +1,4 @@
-// Compares a publication with the catalog as it is now, and merges it with later changes by others. The command line and the Worker's
-// schedule call it.
+// Compares a publication with the current catalog, and merges it with later changes. The Worker's schedule calls it, too.
 import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { createMisfitFinder, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'

@@ -1,5 +1,4 @@
-// Stages publications: writes a publication and its plans, which have no effect until it is published. The command line and the Worker's
-// schedule call it.
+// Writes publications with their plans, which have no effect until published. The Worker's schedule calls it, too.
 import { and, eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'

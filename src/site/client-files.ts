@@ -1,5 +1,4 @@
-// Makes the clients that partners copy: joins the files in client/ with the types of filters and plans, and packs the TypeScript client for
-// npm.
+// Makes the clients that partners copy: joins the files in client/ with generated types, and packs one client for npm.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,4 @@
-// Draws a landscape for the card of a plan. The site's Content-Security-Policy forbids images of other servers, so cards can't show the
-// plan's own image.
+// Draws a landscape for a plan's card. The site's Content-Security-Policy forbids the plan's own image.
 import { html } from 'hono/html'
 import type { Markup } from './page-shell.ts'
 

@@ -1,5 +1,4 @@
-// Calls Cloudflare's HTTP API. The API token comes from CLOUDFLARE_API_TOKEN. The account comes from wrangler.toml, or else from
-// CLOUDFLARE_ACCOUNT_ID.
+// Calls Cloudflare's HTTP API with CLOUDFLARE_API_TOKEN, and the account of wrangler.toml or of CLOUDFLARE_ACCOUNT_ID.
 import { abbreviate } from '../../abbreviate.ts'
 import { isJsonObject, parseJson, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'

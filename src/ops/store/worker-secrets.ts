@@ -1,5 +1,4 @@
-// Lists and changes the secrets of a deployed Worker. Cloudflare's API lists their names. Wrangler changes them, because it also creates
-// an empty Worker when there is no Worker yet.
+// Lists and changes the secrets of a deployed Worker. Wrangler changes them, because it can also create an empty Worker.
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, tokenAdvice } from './cloudflare-api.ts'

@@ -1,5 +1,4 @@
-// Finds the versions of a Worker that answer requests: not always the latest version, but after a rollback an earlier one, and during a
-// gradual deploy several.
+// Finds the versions of a Worker that answer requests: after a rollback an earlier one, during a gradual deploy several.
 import { readPath } from '../../json.ts'
 import type { CloudflareCall } from './cloudflare-api.ts'
 import { CloudflareError } from './failure.ts'

@@ -1,5 +1,4 @@
-// Escapes the control characters in all output of commands. They may come from files, databases and arguments, and a terminal would obey
-// them.
+// Escapes the control characters in all output of commands: a terminal would obey them, wherever they come from.
 import { styleText } from 'node:util'
 
 export type Style = 'red' | 'yellow' | 'green'

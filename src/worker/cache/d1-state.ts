@@ -1,5 +1,4 @@
-// Remembers what an isolate knows about D1: the newest revision of the catalog, the newest change of a partner, and whether D1 fails. The
-// cache asks D1 only here.
+// Remembers the newest revision, the newest change of a partner, and whether D1 fails. The cache asks D1 only here.
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext, CatalogSession } from './cache-context.ts'

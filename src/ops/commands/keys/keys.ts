@@ -1,5 +1,4 @@
-// The commands `ops keys …`: list, add, drop and record the keys that sign access tokens. The KID of a key is the Unix second from which the
-// key signs.
+// The commands `ops keys …`. The KID of a key is the Unix second from which the key signs.
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { formatKeyName } from '../../../crypto/signing-keys.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'

@@ -1,5 +1,4 @@
-// Reads the catalog as it is, as it was, or as it will be. Times are Unix seconds, by default the current time. The catalog at a second has
-// all publications of that second.
+// Reads the catalog of a time in Unix seconds, by default now: with all publications of that second.
 import type { CatalogFile } from '../file-formats/catalog-file.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'

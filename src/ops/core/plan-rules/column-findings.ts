@@ -1,5 +1,4 @@
-// Finds mistakes in a whole column of a spreadsheet, which show in many plans together: the column was sorted alone, swapped with another
-// column, or filled with one value.
+// Finds mistakes in a whole column of a spreadsheet: it was sorted alone, swapped with another, or filled with one value.
 import { listChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { ChangedPlan } from './change-findings.ts'
 import { returns, type PlanFinding, type ReturnField } from './plan-findings.ts'

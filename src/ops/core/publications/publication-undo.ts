@@ -1,5 +1,4 @@
-// Undo takes a published publication back. Redo makes a conflicted, cancelled or pending publication again. Undo and redo compute a new
-// publication, merged field by field with the catalog as it is now.
+// Computes the publication that undoes or redoes another one, merged field by field with the catalog as it is now.
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'

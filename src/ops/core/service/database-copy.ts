@@ -1,5 +1,4 @@
-// Writes a database copy as SQL, which `wrangler d1 execute --file` runs on an empty database, and compares the current database with an
-// earlier copy.
+// Writes a database copy as SQL for `wrangler d1 execute --file`, and compares the current database with an earlier copy.
 import {
   readTable,
   selectFingerprint,

@@ -1,5 +1,4 @@
-// Runs `watch`, which checks whether a deployed environment keeps its promises: reads the counts of its past requests, and runs the checks of `doctor`
-// and a smoke test.
+// Runs `watch`: reads the counts of past requests, and runs the checks of `doctor` and a smoke test.
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { toProblem, ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
