@@ -102,7 +102,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       return lists.ensureInMemory(createListRequest(context, partner.country, filter))
     }
 
-    /** Renews the check, and then the list, if D1's answer shows that the list is outdated. */
+    /** Renews the check. Then reloads the list if memory has a revision that D1's answer shows to be outdated. */
     async function renewAfterResponse(): Promise<void> {
       try {
         await checks.renew(context, clientId)

@@ -79,15 +79,15 @@ async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Optio
   const { dryRun: isDryRun, review, findEffectToConfirm, describeRest } = options
   if (changes.length > 0) await writeReview(review, proposal, run)
   const effect = findEffectToConfirm?.(changes)
-  const warningHint = warnings.length > 0 ? 'There are warnings above.' : undefined
-  const willAsk = changes.length > 0 && !isDryRun && Boolean(effect || warningHint)
+  const hint = warnings.length > 0 ? 'There are warnings above.' : undefined
+  const willAsk = changes.length > 0 && !isDryRun && Boolean(effect || hint)
   const report = willAsk ? run.reportAsked : run.report
   report(...formatDifference(changes), ...(describeRest?.(changes) ?? []))
   run.warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   if (changes.length === 0) return run.report(nothingChanged)
-  const published = `be published ${describeWhen(dueAt, readNeedsApproval(run.store))}.`
-  if (isDryRun) return run.report(`A dry run: nothing was changed. The change would ${published}`)
-  if (willAsk) await run.confirm([effect, warningHint, `The change will ${published}`].filter(Boolean).join(' '))
+  const when = describeWhen(dueAt, readNeedsApproval(run.store))
+  if (isDryRun) return run.report(`A dry run: nothing was changed. The change would be published ${when}.`)
+  if (willAsk) await run.confirm([effect, hint, `The change will be published ${when}.`].filter(Boolean).join(' '))
 }
 
 /** Writes a change with its doubts into a spreadsheet. Does nothing if `file` is undefined. */

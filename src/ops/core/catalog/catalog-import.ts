@@ -10,7 +10,7 @@ import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin 
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
-import { findEmptyReturns, findForgottenMonths } from '../plan-rules/forgotten-figures.ts'
+import { describeEmptyReturns, describeForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { findLaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
@@ -61,7 +61,7 @@ export async function prepareUpdate(
     if (defects.length > 0) throw makeDefectError(defects)
     return { base: base && known, plans }
   })
-  return { ...prepared, notes: [...prepared.notes, ...findEmptyReturns(prepared.changes, file.patches)] }
+  return { ...prepared, notes: [...prepared.notes, ...describeEmptyReturns(prepared.changes, file.patches)] }
 }
 
 type Plans = readonly CatalogPlan[]
@@ -111,7 +111,7 @@ async function prepareMerge(
     warnings: takenBack.map(
       (warning) => `${warning} To keep these values, export the catalog now, and edit the new file.`,
     ),
-    notes: [...notes, ...findForgottenMonths(changes, others)],
+    notes: [...notes, ...describeForgottenMonths(changes, others)],
   }
 }
 

@@ -22,8 +22,8 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Finds listed plans whose date is before the month of most new dates. @param others the plans that don't change. */
-export function findForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
+/** Describes listed plans whose date is before the month of most new dates. @param others the plans that don't change. */
+export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRedated(changes))
   const changed = changes.flatMap(({ before, after }) =>
     after === null || (before !== null && after.performanceDate < before.performanceDate) ? [] : after,
@@ -57,8 +57,8 @@ function listUndatedReturns({ paths }: ChangedPlan) {
   return paths.has('performanceDate') ? [] : returns.filter((field) => typeof paths.get(field)?.to === 'number')
 }
 
-/** Writes a note about plans that get a later date, but not all of their returns: the old return then belongs to the wrong month. */
-export function findEmptyReturns(
+/** Describes plans that get a later date while the file leaves out some returns: the old return then gets the wrong month. */
+export function describeEmptyReturns(
   changes: readonly PlanChange[],
   patches: readonly Pick<PlanPatch, 'identifier' | 'fields'>[],
 ): string[] {

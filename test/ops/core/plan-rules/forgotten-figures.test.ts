@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { findEmptyReturns, findForgottenMonths } from '../../../../src/ops/core/plan-rules/forgotten-figures.ts'
+import { describeEmptyReturns, describeForgottenMonths } from '../../../../src/ops/core/plan-rules/forgotten-figures.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
 const november = { performance1: 13.4, performanceDate: '2026-11-25' }
@@ -33,7 +33,7 @@ test.each<[title: string, edits: Partial<CatalogPlan>[], others: CatalogPlan[], 
   ['nothing while no date is raised', [{ performance1: 13 }], [other], []],
 ])('once a date is raised, names %s', (_, edits, others, named) => {
   const changes = edits.map((edit, index) => change(index + 1, edit))
-  const notes = findForgottenMonths(changes, others)
+  const notes = describeForgottenMonths(changes, others)
   expect(notes).toEqual(named.map((end) => `Most new dates are of 2026-11. Listed plans with an earlier date: ${end}.`))
 })
 
@@ -42,11 +42,11 @@ test.each<[title: string, fields: Partial<CatalogPlan>, named: string[]]>([
   ['no return that the file confirms', { ...november, performance3: 11.9, performance5: 10.6, performance10: 9.9 }, []],
   ['none while the date stays', { performance1: 13.4 }, []],
 ])('beside a new date, names %s', (_, fields, named) => {
-  const notes = findEmptyReturns([change(1, fields)], [{ identifier: 'plan-1', fields }])
+  const notes = describeEmptyReturns([change(1, fields)], [{ identifier: 'plan-1', fields }])
   expect(notes).toEqual(named.map((end) => expect.stringContaining(end)))
 })
 
 test('a return that the plan never had is not named', () => {
   const young = makePlan({ id: 1, performance3: null, performance5: null, performance10: null })
-  expect(findEmptyReturns([change(1, november, young)], [{ identifier: 'plan-1', fields: november }])).toEqual([])
+  expect(describeEmptyReturns([change(1, november, young)], [{ identifier: 'plan-1', fields: november }])).toEqual([])
 })
