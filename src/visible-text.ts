@@ -10,12 +10,12 @@ export function hasVisibleCharacter(text: string): boolean {
 /** Control, bidirectional and invisible characters. */
 const hiddenCharacter = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u
 
-/** Part of the spelling: a joiner or variation selector behind an emoji, or behind a letter as in Persian and Sinhala. */
-const spelledJoiner =
+/** A joiner or variation selector that a text needs: behind an emoji, or behind a letter as in Persian and Sinhala. */
+const neededJoiner =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]|[^\p{sc=Common}\p{sc=Inherited}\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}])[\p{Join_Control}\p{Variation_Selector}]{1,2}/gu
 
 export function hasHiddenCharacter(text: string): boolean {
-  return hiddenCharacter.test(text.replaceAll(spelledJoiner, ''))
+  return hiddenCharacter.test(text.replaceAll(neededJoiner, ''))
 }
 
 /** Only characters that a terminal shows on one line, with no space at either end. */

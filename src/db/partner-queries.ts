@@ -40,7 +40,8 @@ export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[numb
 export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]
 
 export function selectPartners(db: OperatorDatabase) {
-  return selectPartnerRows(db, inArray(changeRecord.id, selectNewestIds(db))).orderBy(asc(changeRecord.shortName))
+  const isNewest = inArray(changeRecord.id, selectNewestIdPerPartner(db))
+  return selectPartnerRows(db, isNewest).orderBy(asc(changeRecord.shortName))
 }
 
 /**
@@ -88,13 +89,12 @@ function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atS
     .where(condition)
 }
 
-function selectNewestIds(db: OperatorDatabase) {
-  const { id, shortName } = changeRecord
+function selectNewestIdPerPartner(db: OperatorDatabase) {
   return db
-    .select({ id: max(id) })
+    .select({ id: max(changeRecord.id) })
     .from(changeRecord)
-    .where(isNotNull(shortName))
-    .groupBy(shortName)
+    .where(isNotNull(changeRecord.shortName))
+    .groupBy(changeRecord.shortName)
 }
 
 /** Selects the secrets of all partners that have not expired by D1's clock, with their hashes. */
@@ -103,7 +103,7 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   const rows = await db
     .select({ shortName: withoutNull(shortName), secrets, nowSeconds: sql<number>`unixepoch()` })
     .from(changeRecord)
-    .where(inArray(id, selectNewestIds(db)))
+    .where(inArray(id, selectNewestIdPerPartner(db)))
     .orderBy(asc(id))
   return rows.flatMap((row) => {
     const live = row.secrets?.filter(({ expiresAt }) => expiresAt === null || expiresAt > row.nowSeconds) ?? []

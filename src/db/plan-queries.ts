@@ -13,7 +13,7 @@ export type Version = [planId: number, ...StoredPlan]
 /** Selects the newest revision of the catalog, 0 before the first publication. */
 export const newestRevision = selectNewestNumber(publications.revision)
 
-/** Writes the condition that a version counts: it belongs to the publication, and has the same base (migrations/*.sql). */
+/** Writes the condition that a version belongs to the publication, and has its base. Other versions don't count (migrations/*.sql). */
 export function isCounted(
   version: Record<'publicationId' | 'baseRevision', SQLWrapper>,
   publication: Record<'id' | 'baseRevision', SQLWrapper>,
@@ -21,7 +21,7 @@ export function isCounted(
   return sql`${publication.id} = ${version.publicationId} and ${publication.baseRevision} = ${version.baseRevision}`
 }
 
-/** Writes the condition that all plans of a publication were written with this base. Default: the base of the publication. */
+/** Writes the condition that a publication has versions of all its plans, with this base. Default: the publication's own base. */
 export function isComplete(baseRevision: SQLWrapper = publications.baseRevision): SQL {
   const counted = isCounted(planVersions, { id: publications.id, baseRevision })
   return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${counted})`

@@ -255,16 +255,16 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
       report('no list is older than one that the isolate has seen', facts)
   }
 
-  /** The memory of isolates, and what waits for the schedule. */
+  /** Watches the memory of isolates, and finds due publications that were not published. */
   async function watch(): Promise<void> {
     for (;;) {
       await clock.sleep(minuteMs)
       for (const { name, maps, openRequests, isTiny } of service.state.isolates) {
         const values = maps.flatMap((map) => [...map.values()]) as { body?: Uint8Array; result?: Promise<unknown> }[]
         const bytes = values.reduce((sum, { body }) => sum + (body?.byteLength ?? 0), 0)
-        const waiting = values.filter(({ result }) => result !== undefined).length
-        const facts = `${name} holds ${bytes} bytes of lists, has ${openRequests} requests, and waits for ${waiting} things`
-        const isBounded = bytes <= (isTiny ? tinyBytes : maxListBytes) && (openRequests > 0 || waiting <= 3)
+        const pendingCount = values.filter(({ result }) => result !== undefined).length
+        const facts = `${name} holds ${bytes} bytes of lists, has ${openRequests} requests, and keeps ${pendingCount} pending promises`
+        const isBounded = bytes <= (isTiny ? tinyBytes : maxListBytes) && (openRequests > 0 || pendingCount <= 3)
         if (!isBounded) journal.report('memory is bounded', facts, name)
       }
       const lateMs = clock.nowMs() - 12 * minuteMs

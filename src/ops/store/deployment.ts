@@ -12,18 +12,18 @@ import { throwAsUserError } from './failure.ts'
 import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
-/** Finds the custom domain in wrangler.toml, or without routes the address at workers.dev. @throws UserError when there is neither. */
+/** Finds the custom domain in wrangler.toml, or without routes the address at workers.dev. @throws UserError when no address is found. */
 export async function findOrigin(target: Target): Promise<string> {
   const { wrangler, call } = await openAccount(target)
   const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
   const domain = routes.find((route) => readPath(route, 'custom_domain') === true)
   if (domain !== undefined) return `https://${String(readPath(domain, 'pattern'))}`
   if (routes.length > 0) {
-    throw new UserError(`The route of [env.${target.env}] in wrangler.toml names no host. Add --url.`)
+    throw new UserError(`No route of [env.${target.env}] in wrangler.toml is a custom domain. Add --url.`)
   }
   const subdomain = readPath(await call('GET', '/workers/subdomain').catch(throwAsUserError), 'subdomain')
   // No guess: the smoke test sends a client secret to the address.
-  if (typeof subdomain !== 'string') throw new UserError('Cloudflare names no workers.dev subdomain. Add --url.')
+  if (typeof subdomain !== 'string') throw new UserError('Cloudflare returned no workers.dev subdomain. Add --url.')
   return `https://${wrangler.name}.${subdomain}.workers.dev`
 }
 

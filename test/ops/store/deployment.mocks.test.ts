@@ -41,7 +41,7 @@ test('wrangler asks when CI is false: the rule of ci-info', async () => {
 test.each([
   ['routes = [{ pattern = "a.example", custom_domain = true }, "b.example/*"]', 'https://a.example'],
   ['route = { pattern = "a.example", custom_domain = true }', 'https://a.example'],
-  ['route = "a.example/*"', 'names no host. Add --url.'],
+  ['route = "a.example/*"', 'is a custom domain. Add --url.'],
 ])(
   'the origin of a service is its custom domain, and any other route has to be named: %s',
   async (routes, expected) => {

@@ -98,7 +98,7 @@ export const log = verb({
     }
     const none = entries.length === 0 ? 'No entry matches.' : ''
     const recent = isRecent
-      ? `Only the last ${recentDays} days are shown. For more, add --since, --output or --json.`
+      ? `Only the last ${recentDays} days are shown. --since shows more; --output and --json have every entry.`
       : ''
     return { data, text: entries.map(formatTableRow), note: `${none} ${recent}`.trim() || undefined }
   },

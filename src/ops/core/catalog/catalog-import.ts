@@ -10,7 +10,7 @@ import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin 
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { Store } from '../../store/store.ts'
 import { formatConflict, mergeCatalog, type MergedChange } from '../differences/catalog-merge.ts'
-import { describeEmptyReturns, describeForgottenMonths } from '../plan-rules/forgotten-figures.ts'
+import { describeForgottenReturns, describeForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { findLaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
 import { findTakenBack } from '../differences/taken-back.ts'
@@ -45,7 +45,7 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
 }
 
-/** Does the same as `prepareImport` for a file with some fields of some plans. The other fields and plans stay as they are. */
+/** Compares a file with some fields of some plans, as `prepareImport` does. Fields and plans that the file lacks stay as they are. */
 export async function prepareUpdate(
   store: Store,
   file: CatalogUpdate,
@@ -61,7 +61,7 @@ export async function prepareUpdate(
     if (defects.length > 0) throw makeDefectError(defects)
     return { base: base && known, plans }
   })
-  return { ...prepared, notes: [...prepared.notes, ...describeEmptyReturns(prepared.changes, file.patches)] }
+  return { ...prepared, notes: [...prepared.notes, ...describeForgottenReturns(prepared.changes, file.patches)] }
 }
 
 type Plans = readonly CatalogPlan[]

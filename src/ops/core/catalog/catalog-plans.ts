@@ -15,7 +15,7 @@ import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { checkCountry } from '../../shared/country.ts'
-import { foreseePlans, suggestPlan } from '../publications/publication-log.ts'
+import { forecastPlans, suggestPlan } from '../publications/publication-log.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -27,7 +27,7 @@ export type { PlanSummary }
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
-  const plans = isAhead ? await foreseeCatalog(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
+  const plans = isAhead ? await forecastCatalog(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
@@ -39,9 +39,9 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
   return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
 }
 
-async function foreseeCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
+async function forecastCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const { plans } = await selectCatalog(store.db)
-  const changed = await foreseePlans(store, atSeconds)
+  const changed = await forecastPlans(store, atSeconds)
   const unchanged = plans.filter(({ id }) => !changed.has(id))
   return [...unchanged, ...changed.values()].flatMap((plan) => plan ?? []).toSorted((a, b) => a.id - b.id)
 }
@@ -79,9 +79,9 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   if (await isFuture(store, atSeconds)) {
-    // Foresees only this plan, unless a publication will add it.
+    // Forecasts only this plan, unless a publication will add it.
     const current = (await selectCatalogPlan(store.db, name))?.plan
-    if (current) return (await foreseePlans(store, atSeconds, current)).get(current.id) ?? undefined
+    if (current) return (await forecastPlans(store, atSeconds, current)).get(current.id) ?? undefined
   }
   const plans = await listPlans(store, undefined, atSeconds)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)

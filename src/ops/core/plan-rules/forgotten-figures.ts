@@ -58,7 +58,7 @@ function listUndatedReturns({ paths }: ChangedPlan) {
 }
 
 /** Describes plans that get a later date while the file leaves out some returns: the old return then gets the wrong month. */
-export function describeEmptyReturns(
+export function describeForgottenReturns(
   changes: readonly PlanChange[],
   patches: readonly Pick<PlanPatch, 'identifier' | 'fields'>[],
 ): string[] {

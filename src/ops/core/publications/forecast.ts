@@ -1,4 +1,4 @@
-// Foresees what pending publications will change, by publishing them in memory.
+// Forecasts what pending publications will change, by publishing them in memory.
 import { createMisfitFinder, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
@@ -32,7 +32,7 @@ interface ReadOptions {
   firstChange?: readonly PlanChange[]
 }
 
-/** Reads the changes of pending publications, and the plans with which `foresee` compares them. @param rows in any order. */
+/** Reads the changes of pending publications, and the plans with which `forecastPublications` compares them. @param rows in any order. */
 export async function readPending(
   db: OperatorDatabase,
   rows: readonly PublicationRow[],
@@ -58,7 +58,7 @@ export async function readPending(
   return { rows: sorted, changesById, plans, sharing, restored: new Set(restored), revision }
 }
 
-export interface Foreseen {
+export interface PublicationForecast {
   /** Why the publication can't be published; undefined when nothing is in the way. */
   misfit: Misfit | undefined
   /** The plans that the publication will change, merged with everything that is published before it. */
@@ -67,7 +67,7 @@ export interface Foreseen {
 
 export interface Forecast {
   /** The forecast of each publication, by its ID. */
-  byId: Map<number, Foreseen>
+  byId: Map<number, PublicationForecast>
   /** The plans of `PendingPublications` after the last scheduled publication. */
   plans: Plans
 }
@@ -77,34 +77,34 @@ export interface Forecast {
  * all scheduled publications, as if the waiting publication were approved now.
  * @param firstChange a change that is published before all pending publications.
  */
-export function foresee(pending: PendingPublications, firstChange: readonly PlanChange[] = []): Forecast {
+export function forecastPublications(pending: PendingPublications, firstChange: readonly PlanChange[] = []): Forecast {
   const plans = new Map(pending.plans)
-  const byId = new Map<number, Foreseen>()
+  const byId = new Map<number, PublicationForecast>()
   for (const { planId, after } of firstChange) plans.set(planId, after)
   for (const row of pending.rows.filter(({ state }) => state === 'waiting')) {
-    byId.set(row.id, foreseePublication(pending, row, plans))
+    byId.set(row.id, forecastPublication(pending, row, plans))
   }
   const published = new Map<number, readonly PlanChange[]>()
   for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
-    const { misfit, changes } = foreseePublication(pending, row, plans)
+    const { misfit, changes } = forecastPublication(pending, row, plans)
     if (misfit === undefined) {
       for (const { planId, after } of changes) plans.set(planId, after)
       published.set(row.id, changes)
       byId.set(row.id, { misfit, changes })
     } else {
       // If the publication fits the catalog as it is now, `firstChange` or earlier publications cause the misfit.
-      const fitsNow = foreseePublication(pending, row, pending.plans).misfit === undefined
+      const fitsNow = forecastPublication(pending, row, pending.plans).misfit === undefined
       byId.set(row.id, { misfit: fitsNow ? addCauses(misfit, published) : misfit, changes })
     }
   }
   return { byId, plans }
 }
 
-function foreseePublication(
+function forecastPublication(
   { changesById, sharing, restored }: PendingPublications,
   { id }: PublicationRow,
   plans: Plans,
-): Foreseen {
+): PublicationForecast {
   const proposed = changesById.get(id) ?? []
   const finder = createMisfitFinder<CatalogPlan>()
   const changes = proposed.map(({ planId, before: base, after: own }) => {

@@ -8,7 +8,7 @@ import { selectPublications, type PlanChange, type PublicationRow } from '../../
 import { pendingStates } from '../../../db/schema.ts'
 import { describeDue } from '../../shared/time-arguments.ts'
 import { comparePlans } from '../differences/plan-paths.ts'
-import { foresee, readPending } from './forecast.ts'
+import { forecastPublications, readPending } from './forecast.ts'
 
 /**
  * Describes, in a sentence each, the pending publications that a change would conflict with, or that will overwrite its values.
@@ -24,17 +24,17 @@ export async function findPendingDoubts(
   const planIds = hasNewClaim ? undefined : changes.map(({ planId }) => planId)
   const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
   const pending = await readPending(db, rows, { scope: 'contested', firstChange: changes })
-  const withoutChange = foresee(pending)
-  const withChange = foresee(pending, changes)
+  const withoutChange = forecastPublications(pending)
+  const withChange = forecastPublications(pending, changes)
   return pending.rows.flatMap((row) => {
-    const foreseen = withChange.byId.get(row.id)
-    if (foreseen === undefined) return []
-    if (foreseen.misfit === undefined) {
-      return describeEffect(row, pending.changesById.get(row.id) ?? [], foreseen.changes, changes)
+    const forecast = withChange.byId.get(row.id)
+    if (forecast === undefined) return []
+    if (forecast.misfit === undefined) {
+      return describeEffect(row, pending.changesById.get(row.id) ?? [], forecast.changes, changes)
     }
     // The log already shows a conflict that the publication has without this change.
     const conflictsAnyway = withoutChange.byId.get(row.id)?.misfit !== undefined
-    return conflictsAnyway ? [] : describeConflict(row, foreseen.misfit, changes)
+    return conflictsAnyway ? [] : describeConflict(row, forecast.misfit, changes)
   })
 }
 

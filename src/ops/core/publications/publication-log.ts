@@ -11,7 +11,7 @@ import { suggestName } from '../../shared/suggest-name.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { listChangedFields } from '../differences/change-sheets.ts'
-import { foresee, readPending, type Forecast } from './forecast.ts'
+import { forecastPublications, readPending, type Forecast } from './forecast.ts'
 import { findPublication, isPending, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
@@ -49,7 +49,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const rowIds = rows.map(({ id }) => id)
   const changesById = planIds && (await selectChangesOf(store.db, rowIds, planIds))
   const pending = await readPending(store.db, await listForForecast(store.db, rows), { scope: 'contested' })
-  const forecast = foresee(pending)
+  const forecast = forecastPublications(pending)
   return rows.map((row) => {
     const changes = changesById?.get(row.id) ?? []
     return Object.assign(addMisfit(row, forecast.byId.get(row.id)?.misfit), { changes })
@@ -74,10 +74,10 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
 }
 
 /**
- * Foresees plans at a future time: after the scheduled publications that are due by then.
- * @param plan the only plan that the caller needs, as it is now. By default, foresees all plans that the publications change.
+ * Forecasts plans at a future time: after the scheduled publications that are due by then.
+ * @param plan the only plan that the caller needs, as it is now. By default, forecasts all plans that the publications change.
  */
-export async function foreseePlans(
+export async function forecastPlans(
   { db }: Store,
   untilSeconds: number,
   plan?: CatalogPlan,
@@ -86,7 +86,7 @@ export async function foreseePlans(
   // `readPending` reads the plans of `firstChange`. This change keeps the plan as it is.
   const firstChange = plan && [{ planId: plan.id, before: plan, after: plan }]
   const pending = await readPending(db, due, firstChange ? { scope: 'contested', firstChange } : { scope: 'all' })
-  return foresee(pending).plans
+  return forecastPublications(pending).plans
 }
 
 export interface ReadPublication {
@@ -110,7 +110,7 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   // Other publications may have thousands of plans: a forecast with them reads only contested plans, so its changes are incomplete.
   const isAlone = publications.length === 1
   const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'contested' })
-  const { misfit, changes } = foresee(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
+  const { misfit, changes } = forecastPublications(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
   return {
     row: addMisfit(row, misfit),
     changes: isAlone && misfit === undefined ? changes : await selectChanges(db, id),

@@ -9,7 +9,7 @@ export interface NamedResult {
   /** `problem`: somebody must act. `warning`: somebody should look at it. */
   level: 'ok' | 'warning' | 'problem'
   message: string
-  /** The rule and the subject of a finding about a plan (PlanFinding). Other results have neither. */
+  /** The rule and the subject of a finding about a plan (PlanFinding). Undefined for other results. */
   rule?: string
   subject?: string
 }

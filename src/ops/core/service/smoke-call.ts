@@ -77,6 +77,6 @@ async function readAnswer(response: Response): Promise<SmokeResponse> {
 function requireVersion({ status, headers }: SmokeResponse, wantedId: string): void {
   const found = headers.get('X-Worker-Version')
   if (found === wantedId) return
-  const answered = found === null ? `an answer with status ${status} names no version` : `version ${found} answers`
+  const answered = found === null ? `an answer with status ${status} has no version` : `version ${found} answers`
   throw new Error(`version ${wantedId} should answer; after ${maxWaitSeconds} s, ${answered}`)
 }

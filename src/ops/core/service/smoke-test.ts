@@ -17,7 +17,7 @@ export interface SmokeResult {
 export interface SmokeTarget {
   /** Such as `https://catalog.example.com`. */
   origin: string
-  /** Every answer of the API must come from this version. The test waits until the version has replaced the old one everywhere. */
+  /** The test repeats each request to the API until this version answers it. */
   version?: WantedVersion | undefined
   /** Environment variables. Without the credentials of a partner in `credentialNames`, only refusals and the site are checked. */
   variables: Readonly<Record<string, string | undefined>>
@@ -45,7 +45,7 @@ const refusals: [name: string, path: string, headers: Record<string, string>, st
   ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
 ]
 
-/** Sends a request to a path or a URL, and reports whether the answer is right: `verify` throws an error if it is wrong. */
+/** Sends a request to a path or a URL, and reports if the answer is right. Never throws; `verify` throws if the answer is wrong. */
 type SmokeCheck = (
   name: string,
   path: string,
@@ -109,7 +109,7 @@ export async function runSmokeTest(
   return { outcome: failures.length === 0 ? 'passed' : 'failed', failures, passed }
 }
 
-/** Checks that plain HTTP is refused, except at workers.dev, where Cloudflare itself handles plain HTTP. */
+/** Reports if the service refuses plain HTTP, except at workers.dev, where Cloudflare itself handles plain HTTP. */
 async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
   if (protocol !== 'https:' || hostname.endsWith('.workers.dev')) return
   await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, expectHttpRefusal)

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { describeEmptyReturns, describeForgottenMonths } from '../../../../src/ops/core/plan-rules/forgotten-figures.ts'
+import {
+  describeForgottenReturns,
+  describeForgottenMonths,
+} from '../../../../src/ops/core/plan-rules/forgotten-figures.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 
 const november = { performance1: 13.4, performanceDate: '2026-11-25' }
@@ -42,11 +45,13 @@ test.each<[title: string, fields: Partial<CatalogPlan>, named: string[]]>([
   ['no return that the file confirms', { ...november, performance3: 11.9, performance5: 10.6, performance10: 9.9 }, []],
   ['none while the date stays', { performance1: 13.4 }, []],
 ])('beside a new date, names %s', (_, fields, named) => {
-  const notes = describeEmptyReturns([change(1, fields)], [{ identifier: 'plan-1', fields }])
+  const notes = describeForgottenReturns([change(1, fields)], [{ identifier: 'plan-1', fields }])
   expect(notes).toEqual(named.map((end) => expect.stringContaining(end)))
 })
 
 test('a return that the plan never had is not named', () => {
   const young = makePlan({ id: 1, performance3: null, performance5: null, performance10: null })
-  expect(describeEmptyReturns([change(1, november, young)], [{ identifier: 'plan-1', fields: november }])).toEqual([])
+  expect(describeForgottenReturns([change(1, november, young)], [{ identifier: 'plan-1', fields: november }])).toEqual(
+    [],
+  )
 })

@@ -35,7 +35,7 @@ test('each request is repeated until the wanted version answers it', async () =>
 
 test.each<[string, () => Response, string]>([
   ['another version', () => from('old'), 'version new should answer; after 120 s, version old answers'],
-  ['no version', silent, 'version new should answer; after 120 s, an answer with status 404 names no version'],
+  ['no version', silent, 'version new should answer; after 120 s, an answer with status 404 has no version'],
   ['no answer', unreachable, 'fetch failed'],
 ])('all requests together wait for a bound: %s', async (_, answer, message) => {
   const { call, overrides, getWaitedMs } = start([answer])
