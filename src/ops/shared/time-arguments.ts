@@ -45,11 +45,17 @@ function findOffsetSeconds(unixSeconds: number): number {
   return Date.parse(`${formatWallClock(minute).replace(' ', 'T')}Z`) / 1000 - minute
 }
 
-/** Converts a time in the operators' zone to Unix seconds. @param localSeconds Unix seconds of the same date and time in UTC. */
+/**
+ * Converts a time in the operators' zone to Unix seconds. When clocks are set back, some times occur twice: returns the first. When clocks
+ * are set forward from 02:00 to 03:00, 02:30 does not occur: returns 03:30.
+ * @param localSeconds the time in the operators' zone, as Unix seconds of the same date and time in UTC.
+ */
 function toUnixSeconds(localSeconds: number): number {
-  // Near a change of the clocks, the offset at the same time in UTC may be wrong, but the offset at the guessed time is right.
-  const guess = localSeconds - findOffsetSeconds(localSeconds)
-  return localSeconds - findOffsetSeconds(guess)
+  // Clocks change at most once in two days. So one of these offsets is right, unless clocks skip the time.
+  const withEarlierOffset = localSeconds - findOffsetSeconds(localSeconds - daySeconds)
+  const withLaterOffset = localSeconds - findOffsetSeconds(localSeconds + daySeconds)
+  const isRight = (seconds: number) => seconds + findOffsetSeconds(seconds) === localSeconds
+  return [withEarlierOffset, withLaterOffset].find(isRight) ?? withEarlierOffset
 }
 
 /** Reads a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */

@@ -16,6 +16,7 @@ import {
 } from '../../core/record/change-record.ts'
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
 import { parsePastEnd, toTimeColumn } from '../../shared/time-arguments.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import { forceFlag, sinceFlag } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
@@ -63,6 +64,9 @@ export const log = verb({
   json: 'an array of all entries, the latest first, each with its kind: publication, partner or key',
   async run({ partner, plan, keys, pending, since, until, output, force, json }, { store, clock }) {
     if (output !== undefined) await checkFileIsNew(output, force)
+    if (since !== undefined && until !== undefined && since > until) {
+      throw new UserError('--since is later than --until: no entry is between them.')
+    }
     const isRecent = !json && !pending && [since, until, output].every((flag) => flag === undefined)
     const times = { since: isRecent ? Math.floor(clock.nowMs() / 1000) - recentDays * 86_400 : since, until }
     const isWhole = partner === undefined && plan === undefined && !keys && !pending

@@ -1,7 +1,12 @@
 // Formats partners and their credentials, and writes the letters that operators send to partners.
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../shared/iso-time.ts'
 import { type PartnerRequest, type ReplacedSecrets } from '../../core/partners/account-changes.ts'
-import { readPartnerStatus, type Credentials, type Partner } from '../../core/partners/partner-accounts.ts'
+import {
+  isRotationDue,
+  readPartnerStatus,
+  type Credentials,
+  type Partner,
+} from '../../core/partners/partner-accounts.ts'
 import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
@@ -106,10 +111,11 @@ Your client ID stays the same. Remove the old secret from every place where othe
 }
 
 /** @returns a row of the table of `partner list`. The row lacks the client ID, so that the table fits a narrow terminal. */
-export function formatSummaryRow(partner: Partner) {
+export function formatSummaryRow(partner: Partner, nowMs: number) {
   const { shortName, name, country, secrets } = partner
   const [oldestSecret] = secrets
-  const secretSince = oldestSecret ? formatIsoTime(oldestSecret.createdAt).slice(0, 10) : ''
+  const date = oldestSecret ? formatIsoTime(oldestSecret.createdAt).slice(0, 10) : ''
+  const secretSince = isRotationDue(partner, nowMs) ? `${date}, rotate` : date
   return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 

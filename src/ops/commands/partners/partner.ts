@@ -6,6 +6,7 @@ import {
   describeMove,
   describeEmptyList,
   findPartner,
+  isRotationDue,
   listPartners,
   parsePartnerFields,
   storeContact,
@@ -83,12 +84,13 @@ export const partner = {
     help: 'list all partners',
     example: 'partner list --json',
     json: 'an array',
-    async run(_, { store, target }) {
+    async run(_, { store, target, clock }) {
       const partners = await listPartners(store)
+      const nowMs = clock.nowMs()
       const create = describeCommand(target, 'partner', 'create', '--help')
       return {
-        data: partners.map(partnerToJson),
-        text: partners.map(formatSummaryRow),
+        data: partners.map((one) => ({ ...partnerToJson(one), isRotationDue: isRotationDue(one, nowMs) })),
+        text: partners.map((one) => formatSummaryRow(one, nowMs)),
         note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
       }
     },
@@ -138,9 +140,11 @@ export const partner = {
       const { replacement, effect } = chooseReplacement(grace, replaceNewest)
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
       const replaced = await replaceSecrets(run.store, shortName, replacement, run)
-      const { credentials, earlierExpiresAt } = replaced
+      const { before, credentials } = replaced
+      if (before.suspendedAt !== null)
+        run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
       const letter = formatRotationLetter(credentials, { ...replaced, isLost: replaceNewest })
-      run.print(describeNewSecret(credentials, letter, run.target, earlierExpiresAt))
+      run.print(describeNewSecret(credentials, letter, run.target, replaced.earlierExpiresAt))
     },
   }),
 
@@ -162,7 +166,8 @@ export const partner = {
         return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { credentials } = replaced
+      const { before, credentials } = replaced
+      if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       run.print(describeNewSecret(credentials, formatLockdownLetter(credentials, replaced), run.target))
       return undefined
     },

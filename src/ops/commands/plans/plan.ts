@@ -10,6 +10,8 @@ import {
 } from '../../core/plans/plan-changes.ts'
 import { findListedCountry, selectPendingChanges } from '../../core/plans/plan-explanation.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
+import { describeCommand } from '../../shared/target.ts'
+import { UserError } from '../../shared/user-error.ts'
 import { changeJson, publishChange } from '../catalog/publish-change.ts'
 import { describePending } from './why.ts'
 import type { Output } from '../frame/run.ts'
@@ -110,9 +112,20 @@ export const plan = {
   }),
 }
 
-/** Publishes a change of a plan. If the plan already has the new values, prints its scheduled changes, and those that wait for approval. */
+/**
+ * Publishes a change of a plan, or schedules it. If the plan already has the new values, prints its scheduled changes, and those that wait
+ * for approval.
+ * @throws UserError when there is nothing to schedule: the operator may think of the values after a pending change.
+ */
 async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, run: ChangeRun): Promise<Output> {
   const { id, identifier } = prepared.plan
+  if (prepared.changes.length === 0 && dueAt !== undefined) {
+    throw new UserError([
+      `${identifier} already has these values; there is nothing to schedule.`,
+      'A change is computed from the plan as it is now. To base a change on a pending one, wait until the pending one is published.',
+      `To see its pending changes: ${describeCommand(run.target, 'plan', 'show', identifier)}`,
+    ])
+  }
   const output = await publishChange({ ...prepared, dueAt }, run, {
     findEffectToConfirm: describeInvestability,
     describeRest: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),

@@ -191,10 +191,15 @@ export function describeContradictions(
 
 const expectUnique = (field: string) => `an ${field} that no other plan has`
 
+/** A suggested free ID follows the highest ID below this limit: the demo catalog has a plan with the highest possible ID. */
+const suggestedIdLimit = 2 ** 52
+
 /** Finds plans that would change their ID, or take the ID of another plan of the catalog. @param plans the plans after a change. */
 export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: readonly CatalogPlan[]): Defect[] {
   const identifiersById = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const idsByIdentifier = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
+  const ids = [...catalog, ...plans].map(({ id }) => id).filter((id) => id < suggestedIdLimit)
+  let highestId = ids.reduce((highest, id) => Math.max(highest, id), 0)
   return plans.flatMap(({ id, identifier }): Defect[] => {
     const place: Place = { ...locateByIdentifier(identifier), field: 'id' }
     const ownerOfId = identifiersById.get(id) ?? identifier
@@ -205,7 +210,8 @@ export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: r
       return [{ place, expected: `${knownId}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
     }
     if (!isTaken) return []
-    const fix = 'A plan keeps its identifier; a new plan needs an id of its own.'
+    highestId += 1
+    const fix = `A plan keeps its identifier; for a new plan, the id ${highestId} is free.`
     return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
   })
 }

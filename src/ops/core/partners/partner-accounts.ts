@@ -35,7 +35,15 @@ export interface PartnerFields {
   contact?: string | null
 }
 
+/** A secret should be replaced once a year, even without a known leak. */
+const maxSecretAgeMs = 365 * 86_400_000
 const maxLineLength = 200
+
+/** Returns whether the oldest secret of a partner is more than a year old. */
+export function isRotationDue({ secrets }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
+  const [oldest] = secrets
+  return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
+}
 
 export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspendedAt' | 'endedAt'>) {
   if (endedAt !== null) return 'ended'

@@ -47,10 +47,13 @@ describe('an import', () => {
     const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
     await expect(prepareImport(store, { plans })).rejects.toThrow(
       new UserError([
-        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". A plan keeps its identifier; a new plan needs an id of its own.`,
+        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". A plan keeps its identifier; for a new plan, the id 5 is free.`,
         `Plan "two": id: expected 2, its id in the catalog; found 4. A plan keeps its id.`,
       ]),
     )
+    // The demo catalog has a plan with the highest possible ID. No suggested ID follows it.
+    const others = [42, Number.MAX_SAFE_INTEGER - 1].map((id) => makePlan({ id }))
+    await expect(prepareImport(store, { plans: [...plans, ...others] })).rejects.toThrow('the id 43 is free.')
   })
 
   test('refuses to change a plan that is not in the file through an object that they share', async () => {

@@ -3,6 +3,7 @@ import { replaceSecrets } from '../../../../src/ops/core/partners/account-change
 import {
   createPartner,
   findPartner,
+  isRotationDue,
   listPartners,
   storeContact,
 } from '../../../../src/ops/core/partners/partner-accounts.ts'
@@ -156,6 +157,14 @@ test('end keeps the time of an earlier suspension', async () => {
   await change('suspend')
   await setRows('suspended_at = 5')
   expect((await change('end')).suspendedAt).toBe(5)
+})
+
+test('a rotation is due when the oldest secret is more than a year old', () => {
+  const yearMs = 365 * 86_400_000
+  const secrets = [1000, 9e12].map((createdAt) => ({ createdAt, expiresAt: null }))
+  expect(isRotationDue({ secrets }, 1_000_000 + yearMs)).toBe(false)
+  expect(isRotationDue({ secrets }, 1_000_001 + yearMs)).toBe(true)
+  expect(isRotationDue({ secrets: [] }, 1e15)).toBe(false)
 })
 
 describe('the cached copy of a partner', () => {
