@@ -139,7 +139,7 @@ export function describeMisfit(misfit: Misfit): string {
     case 'identifier':
       return `another plan already uses one of its identifiers: ${nameSome(misfit.contradictions.map(({ id }) => String(id)))}`
     case 'object':
-      return `${nameContradictions(misfit.contradictions)} would differ from other plans`
+      return `${nameContradictions(misfit.contradictions)} would differ from other plans with the same ID`
     case 'members':
       return 'its plans have other fields than the catalog'
     case 'incomplete':

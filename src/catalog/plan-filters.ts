@@ -87,7 +87,7 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
   return true
 }
 
-/** @returns the value with which a filter selects this plan; undefined if the plan has no value there. */
+/** Reads the plan's value for a filter, such as 5 for `categoryId`. @returns undefined if the plan has no such value. */
 export function readFilterValue(
   plan: Plan,
   { path, parse }: (typeof planFilters)[FilterName],

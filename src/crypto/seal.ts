@@ -1,6 +1,6 @@
 // Seals texts in KV: only a Worker with the signing keys can write a text with a right seal.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
-import { findSigningKey, type SigningKeys } from './signing-keys.ts'
+import { chooseSigningKey, type SigningKeys } from './signing-keys.ts'
 
 interface SealingKey {
   kid: string
@@ -28,7 +28,7 @@ export function createSeal(signingKeys: SigningKeys<SealingKey>): Seal {
   }
   return {
     sign: async (text, nowMs) => {
-      const signingKey = findSigningKey(signingKeys, nowMs / 1000)
+      const signingKey = chooseSigningKey(signingKeys, nowMs / 1000)
       const mac = await crypto.subtle.sign('HMAC', await getDerivedKey(signingKey), new TextEncoder().encode(text))
       return `${signingKey.kid}.${encodeBase64Url(new Uint8Array(mac))}`
     },

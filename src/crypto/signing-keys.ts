@@ -13,7 +13,7 @@ export interface SigningKey {
   encodedHeader: string
 }
 
-/** The newest key comes first. All keys verify tokens. `findSigningKey` finds the key that signs. */
+/** The newest key comes first. All keys verify tokens. `chooseSigningKey` finds the key that signs. */
 export type SigningKeys<Key = SigningKey> = readonly [Key, ...Key[]]
 
 interface OctJwk {
@@ -52,7 +52,7 @@ export async function importSigningKey(kid: string, k: unknown): Promise<Signing
   return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
 }
 
-/** Finds the key that signs now: the newest key whose time has come. If the time of every key is ahead of this clock, the oldest key signs. */
-export function findSigningKey<Key extends { kid: string }>(keys: SigningKeys<Key>, nowSeconds: number): Key {
+/** Chooses the key that signs now: the newest key whose time has come. If the time of every key is ahead of this clock, the oldest key signs. */
+export function chooseSigningKey<Key extends { kid: string }>(keys: SigningKeys<Key>, nowSeconds: number): Key {
   return keys.find(({ kid }) => Number(kid) <= nowSeconds) ?? keys.at(-1) ?? keys[0]
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createSeal } from '../../src/crypto/seal.ts'
 import {
-  findSigningKey,
+  chooseSigningKey,
   formatKeyName,
   generateKey,
   importSigningKey,
@@ -54,7 +54,7 @@ describe('the key that signs', () => {
     [1_700_000_000, '1700000000'],
     [1_699_999_999, '1700000000'],
   ])('at %i is the last that has begun, or the earliest', (nowSeconds, kid) => {
-    expect(findSigningKey(keys, nowSeconds).kid).toBe(kid)
+    expect(chooseSigningKey(keys, nowSeconds).kid).toBe(kid)
   })
 
   test('seals, too, and a seal is opened under the key that it names', async () => {

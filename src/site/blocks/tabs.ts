@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { formatCode, readSiteFile, renderCode, type Block } from '../markdown.ts'
 
 interface Tab {
-  /** The name of the language. start.css shows the panel with the chosen label, and every-page.ts remembers the choice. */
+  /** The name of the language. For a new label, add a rule to start.css, which shows the panel. */
   label: string
   /** The path of the file in src/site, and below the site's address. */
   file: string

@@ -27,8 +27,8 @@ interface Dependencies {
  * Decides whether the client exists, is active, and has this secret.
  *
  * Hashing a secret takes about 12 ms of CPU, so the rate limits are checked first, before D1 is asked. Credentials that this isolate
- * remembers are not hashed, and have a rate limit of their own. But once D1 no longer has the remembered secret, the sign-in counts as a
- * stranger's. A refusal hashes the secret twice, or four times in a pause of D1, for the copy and for D1's answer. A 503, when D1 fails and
+ * remembers are not hashed, and have a rate limit of their own. If D1 no longer has the remembered secret, the sign-in also counts as
+ * unverified. A refusal hashes the secret twice, or four times in a pause of D1, for the copy and for D1's answer. A 503, when D1 fails and
  * no copy has the secret, takes as long. So the duration does not tell whether the client exists.
  * @param network see `getNetwork`
  * @throws RateLimitError
@@ -44,9 +44,9 @@ export async function authenticateClient(
   const { nowMs, warn } = context
   const remembered = await verifiedSecrets.recall(credentials, nowMs)
   let counting: Promise<void> | undefined
-  /** Counts the request as a stranger's, at most once. */
-  const countStranger = () => (counting ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
-  if (remembered.hash === undefined) await countStranger()
+  /** Counts the sign-in as unverified, at most once. */
+  const countUnverified = () => (counting ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
+  if (remembered.hash === undefined) await countUnverified()
   else await countClientUse(rateLimits, 'known', clientId, warn)
 
   return decideSignIn(context, clientId, decide, async (clientInCopy) => {
@@ -60,9 +60,9 @@ export async function authenticateClient(
     const hashes = listLiveHashes(partner, nowSeconds)
     let hash = hashes.find((liveHash) => liveHash === remembered.hash)
     if (hash === undefined) {
-      // If D1 no longer has the remembered hash, the next sign-in must count as a stranger's.
+      // If D1 no longer has the remembered hash, the next sign-in must count as unverified.
       if (!isOld) remembered.forget()
-      await countStranger()
+      await countUnverified()
       hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     }
     if (partner && hash !== undefined) {

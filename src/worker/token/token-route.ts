@@ -1,6 +1,6 @@
 // POST /api/v3/partners/auth: exchanges client credentials for a short-lived access token.
 import { issueAccessToken } from '../../crypto/access-token.ts'
-import { findSigningKey } from '../../crypto/signing-keys.ts'
+import { chooseSigningKey } from '../../crypto/signing-keys.ts'
 import type { ReadConfig } from '../../api/config.ts'
 import type { DecideSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -45,7 +45,7 @@ export function createTokenEndpoint({ readConfig, verifiedSecrets, decideSignIn 
         const iat = Math.max(client.asOfSeconds, tokensValidFrom ?? 0)
         const exp = client.nowSeconds + tokenLifetimeSeconds
         const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }
-        const accessToken = await issueAccessToken(claims, findSigningKey(signingKeys, context.nowMs / 1000))
+        const accessToken = await issueAccessToken(claims, chooseSigningKey(signingKeys, context.nowMs / 1000))
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
           // RFC 6749 section 5.1 requires the last two headers.

@@ -262,7 +262,7 @@ describe('the rate limit', () => {
     expect(openSession).toHaveBeenCalledTimes(3)
   })
 
-  test('counts a replaced secret as a stranger’s, so that its thief can’t use up the limit of the owner', async () => {
+  test('counts a sign-in with a replaced secret as unverified, so that its thief can’t use up the limit of the owner', async () => {
     const bindings = limited(3, 3)
     await signIn()
     await updateSecret('hash', `'${await hashSecret('new', 1000)}'`)

@@ -44,7 +44,7 @@ export const keys = {
     help: `delete a key, once the next key has signed for ${staleIfErrorHours} hours; tokens of the deleted key are refused`,
     example: 'keys drop KID',
     args: { kid: {} },
-    flags: { leaked: { help: 'delete the key at once, whichever it is; a new key signs at once' } },
+    flags: { leaked: { help: 'delete any key at once, even the key that signs; a new key signs from then on' } },
     changes: 'at-once',
     asks: true,
     json,

@@ -63,8 +63,8 @@ export async function formatCatalogFile(
 ): Promise<string | Uint8Array> {
   const filled = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
   if (format === 'json') return formatCatalog(filled.plans, filled.origin)
-  const isUntyped = format === 'csv'
+  const isCsv = format === 'csv'
   const isWanted = (column: string) => purpose === undefined || figureColumn.test(column)
-  const sheet = formatCatalogSheet(filled, { isUntyped }, isWanted)
-  return isUntyped ? formatCsv(sheet) : formatXlsx(sheet)
+  const sheet = formatCatalogSheet(filled, { isCsv }, isWanted)
+  return isCsv ? formatCsv(sheet) : formatXlsx(sheet)
 }

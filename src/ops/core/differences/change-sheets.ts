@@ -79,7 +79,7 @@ function isAbout(doubtPath: string | undefined, field: string): boolean {
 // The last cell of a row has the messages of its doubts.
 const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
 
-const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isUntyped: false })
+const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isCsv: false })
 
 function makeCountryRows(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
   const countries = [...new Set([...before.keys(), ...after.keys()])].toSorted()

@@ -31,7 +31,7 @@ export function parseCsv(text: string): Spreadsheet {
         return row
       },
     })
-    return { sheets: [{ name: undefined, rows }], format: { isUntyped: true } }
+    return { sheets: [{ name: undefined, rows }], format: { isCsv: true } }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const place = `row ${Number(error['records']) + 1}, cell ${Number(error['index']) + 1}`

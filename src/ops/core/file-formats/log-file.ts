@@ -31,9 +31,9 @@ export async function formatLogFile(
   return { content: await formatXlsx(...sheets), lacksChanges: false }
 }
 
-function encodeRows(rows: readonly LogRow[], isUntyped: boolean): Cell[][] {
+function encodeRows(rows: readonly LogRow[], isCsv: boolean): Cell[][] {
   const encode = (value: unknown): Cell =>
-    typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isUntyped })
+    typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isCsv })
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   return [columns, ...rows.map((row) => columns.map((column) => encode(row[column])))]
 }

@@ -17,8 +17,8 @@ export class UnusableCell {
 export type Cell = string | number | boolean | Date | UnusableCell | null
 
 export interface CellFormat {
-  /** Whether every cell is text, as in CSV. A spreadsheet that opens such a file guesses which cells are numbers, dates and formulas. */
-  isUntyped: boolean
+  /** In CSV, every cell is text. A spreadsheet that opens the file guesses which cells are numbers, dates and formulas. */
+  isCsv: boolean
 }
 
 const formulaStart = /^[=+\-@\t\r]/
@@ -49,12 +49,12 @@ const maxSheetNumber = 10 ** sheetDigits - 1
 export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat): Cell {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) return value.join(' ')
-  if (typeof value === 'number') return format.isUntyped || Math.abs(value) > maxSheetNumber ? String(value) : value
-  if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
+  if (typeof value === 'number') return format.isCsv || Math.abs(value) > maxSheetNumber ? String(value) : value
+  if (typeof value === 'boolean') return format.isCsv ? String(value) : value
   const text = typeof value === 'string' ? value : ''
-  if (kind === 'date') return format.isUntyped ? text : new Date(`${text}T00:00:00Z`)
+  if (kind === 'date') return format.isCsv ? text : new Date(`${text}T00:00:00Z`)
   // In .xlsx, cells have types: a text is kept, unless `decodeCell` would remove its own apostrophe, or read the text "null" as no value.
-  const isInDanger = format.isUntyped || text.startsWith("'") || text === 'null'
+  const isInDanger = format.isCsv || text.startsWith("'") || text === 'null'
   return isInDanger && needsApostrophe(text) ? `'${text}` : text
 }
 

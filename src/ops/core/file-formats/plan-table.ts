@@ -130,7 +130,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
   const origins = listOrigins(body, originIndex)
   const filledRows = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
   // A CSV row has a separator after every cell, even if the cell is empty. A row with fewer cells was cut off.
-  const minCells = format.isUntyped ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
+  const minCells = format.isCsv ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
   const rows = filledRows.filter(({ cells }) => cells.length >= minCells)
   const [firstOrigin = ''] = origins.keys()
   return {

@@ -44,7 +44,7 @@ export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
     // Imported here because loading it takes 15 ms, and most commands do not need it.
     const { dateToSerial } = await import('hucre')
     const toNumber = (date: Date) => dateToSerial(date, dateSystem === '1904')
-    return { sheets: sheets.map((sheet) => readSheet(sheet, toNumber)), format: { isUntyped: false } }
+    return { sheets: sheets.map((sheet) => readSheet(sheet, toNumber)), format: { isCsv: false } }
   } catch (error) {
     // Only the first sentence of the library's message is for users.
     const [reason] = (error instanceof Error ? error.message : 'it is damaged').split('. ')

@@ -3,7 +3,7 @@
 // tokens until it is dropped.
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
-import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
+import { chooseSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { recordKeyChange } from '../../../db/partner-changes.ts'
 import { selectKeyEntries, selectNowSeconds } from '../../../db/partner-queries.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
@@ -34,7 +34,7 @@ export function listKeys(secretNames: readonly string[], nowSeconds: number): Ke
     .toReversed()
     .map((kid) => ({ kid }))
   const [first, ...rest] = newestFirst
-  const signing = first && findSigningKey([first, ...rest], nowSeconds)
+  const signing = first && chooseSigningKey([first, ...rest], nowSeconds)
   return newestFirst.map(({ kid }) => {
     if (kid === signing?.kid) return { kid, use: 'signs' }
     return { kid, use: Number(kid) > nowSeconds ? 'next' : 'verifies' }

@@ -15,7 +15,7 @@ import { explainPartner } from '../partners/partner-explanation.ts'
 import { listPublications, suggestPlan, type ForecastRow } from '../publications/publication-log.ts'
 
 export interface PlanExplanation {
-  /** When several reasons apply, the one that must be fixed first. */
+  /** When several reasons apply, the reason that must be fixed first. */
   reason: 'partner_ended' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
   sentence: string
   /** A line that ends with the command that changes the reason. */

@@ -18,7 +18,7 @@ const known = [cash, gold, bare]
 
 function update(...rows: Cell[][]) {
   const sheets = [{ name: 'Plans', rows }]
-  return apply(parseUpdateSheets({ sheets, format: { isUntyped: false } }))
+  return apply(parseUpdateSheets({ sheets, format: { isCsv: false } }))
 }
 function apply(file: Parameters<typeof applyPatches>[0]) {
   const { plans, defects } = applyPatches(file, known)

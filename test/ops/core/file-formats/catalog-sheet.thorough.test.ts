@@ -7,7 +7,7 @@ import { listColumns } from '../../../../src/ops/core/file-formats/plan-columns.
 import { arbitraryCatalog, arbitrarySource, makePlan, mistakenTexts } from '../../../support/make-plan.ts'
 import { printDefects } from '../../../support/print-defects.ts'
 
-const typed = { isUntyped: false }
+const typed = { isCsv: false }
 const origin = { catalog: '0123456789abcdef', revision: 7 }
 
 /** Makes a sheet of plans. @param cells replaces cells: by the number of the row, from 1 as in a spreadsheet, and the name of the column. */
@@ -30,7 +30,7 @@ const plan = makePlan()
 test('a catalog in CSV is read back unchanged, with where it comes from', () => {
   fc.assert(
     fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
-      const csv = formatCsv(formatCatalogSheet({ plans, ...source }, { isUntyped: true }))
+      const csv = formatCsv(formatCatalogSheet({ plans, ...source }, { isCsv: true }))
       expect(parseCatalogSheets(parseCsv(csv.replace('\ufeff', '')))).toEqual({ plans, notes: [], ...source })
     }),
   )
@@ -39,7 +39,7 @@ test('a catalog in CSV is read back unchanged, with where it comes from', () => 
 test('a spreadsheet takes no cell of an untyped sheet for a formula', () => {
   fc.assert(
     fc.property(arbitraryCatalog, (plans) => {
-      const { rows } = formatCatalogSheet({ plans }, { isUntyped: true })
+      const { rows } = formatCatalogSheet({ plans }, { isCsv: true })
       const columns = listColumns(plans)
       const texts = rows.slice(1).map((row) => row.filter((_, index) => columns[index]?.kind === 'text'))
       expect(texts.flat().filter((text) => /^[=+\-@\t\r]/.test(showCell(text)))).toEqual([])
@@ -50,12 +50,12 @@ test('a spreadsheet takes no cell of an untyped sheet for a formula', () => {
 test.each(mistakenTexts)(
   'an untyped sheet keeps the text %s with an apostrophe, which a spreadsheet leaves alone',
   (text) => {
-    expect(encodeCell('text', text, { isUntyped: true })).toBe(`'${text}`)
+    expect(encodeCell('text', text, { isCsv: true })).toBe(`'${text}`)
   },
 )
 
 test.each(['Open-ended', '3 years', "'Twas 1 plan", 'Plan 7', '  spaces  '])('%s needs no apostrophe', (text) => {
-  expect(encodeCell('text', text, { isUntyped: true })).toBe(text)
+  expect(encodeCell('text', text, { isCsv: true })).toBe(text)
 })
 
 test('the columns are the fields in the order of the contract, and one for each currency in use', () => {

@@ -38,7 +38,7 @@ const filled = {
   advisor: null,
   fees: { yearly: 0, exit: 0 },
 }
-const format = { isUntyped: false }
+const format = { isCsv: false }
 
 test('an example has the field, and an older plan its value for older plans, in the order of the schema', () => {
   expect(plan).toMatchObject({ category: { icon: 'sun' }, indexName: 'NSE 20', advisor: { id: 7 } })

@@ -11,7 +11,7 @@ import { arbitraryCatalog, arbitrarySource } from '../../../support/make-plan.ts
 test('a catalog in .xlsx is read back unchanged, with where it comes from', async () => {
   await fc.assert(
     fc.asyncProperty(arbitraryCatalog, arbitrarySource, async (plans, source) => {
-      const bytes = await formatXlsx(formatCatalogSheet({ plans, ...source }, { isUntyped: false }))
+      const bytes = await formatXlsx(formatCatalogSheet({ plans, ...source }, { isCsv: false }))
       expect(parseCatalogSheets(await parseXlsx(bytes))).toEqual({ plans, notes: [], ...source })
     }),
     // Fewer runs than other properties, because a workbook takes longer.
