@@ -138,8 +138,12 @@ export function describeMisfit(misfit: Misfit): string {
     }
     case 'identifier':
       return `another plan already uses one of its identifiers: ${nameSome(misfit.contradictions.map(({ id }) => String(id)))}`
-    case 'object':
-      return `${nameContradictions(misfit.contradictions)} would differ from other plans with the same ID`
+    case 'object': {
+      const ids = new Set(
+        misfit.contradictions.flatMap(({ field, value }) => (isJsonObject(value) ? `${field}.id` : [])),
+      )
+      return `${nameContradictions(misfit.contradictions)} would differ from other plans with the same ${nameSome([...ids])}`
+    }
     case 'members':
       return 'its plans have other fields than the catalog'
     case 'incomplete':
