@@ -143,7 +143,8 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
   const { identifier, nonInvestableNote: note, viewableIn } = after
   const where = viewableIn.length === 0 ? ', on no list' : ` in ${viewableIn.join(', ')}`
   if (note === null) return `${identifier} will be open to new investment${where}.`
-  return `${identifier} will be closed to new investment${where}. Customers will read: ${JSON.stringify(note)}`
+  const state = before.nonInvestableNote === null ? 'will be' : 'stays'
+  return `${identifier} ${state} closed to new investment${where}. Customers will read: ${JSON.stringify(note)}`
 }
 
 /** Removes the list of countries, which partners don't get. */

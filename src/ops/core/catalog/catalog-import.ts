@@ -124,7 +124,7 @@ async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChan
   const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
   throw new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
-    ...(otherCount > 0 ? [`${otherCount} more conflicts like these.`] : []),
+    ...(otherCount > 0 ? [`Conflicts like these: ${otherCount} more.`] : []),
     ...laterChanges.slice(0, maxConflicts).map(({ sentence }) => sentence),
     ...(isOfReturn
       ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']

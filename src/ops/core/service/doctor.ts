@@ -165,6 +165,7 @@ async function checkKeys(
   const deploy = describeDeploy(target)
   const isDeployDue = kids.join() !== kidsAfterDeploy.join()
   const dropped = kids.filter((kid) => newestEntry(kid)?.kind === 'keys-drop')
+  const misnamed = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
   const mustBeRecorded = target.remote && entries !== undefined
   const unrecorded = kids.filter((kid) => mustBeRecorded && newestEntry(kid) === undefined)
@@ -172,6 +173,9 @@ async function checkKeys(
     ...checkSigning(live, nowSeconds, isDeployDue ? deploy : command('rotate')),
     ...dropped.map((kid) =>
       problem(`The key ${kid} was dropped, and is in use. Drop it again: ${command('drop', kid, '--leaked')}`),
+    ),
+    ...misnamed.map((name) =>
+      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
     ),
     ...unrecorded.map((kid) =>
       warning(

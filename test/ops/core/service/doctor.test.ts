@@ -124,6 +124,10 @@ test.each<[string, Circumstances]>([
     { secrets: makeSecrets([old]) },
   ],
   [
+    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.',
+    { secrets: { live: [`JWT_KEY_${kid}`, 'JWT_KEYS'], latest: [`JWT_KEY_${kid}`] } },
+  ],
+  [
     `warning keys: The key 1600000000 is not in the record. If keys drop --leaked made it, run: npm run -s ops -- keys record 1600000000 ${flags}. If nobody knows who set it, run: npm run -s ops -- keys drop 1600000000 --leaked ${flags}`,
     { secrets: makeSecrets([kid, '1600000000']) },
   ],
