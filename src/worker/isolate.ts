@@ -1,4 +1,4 @@
-// Creates and limits everything that one isolate remembers between requests. No other file of src/worker holds state.
+// Creates everything that an isolate keeps in memory between requests, and sets the limits of its size.
 import { createConfigReader } from '../api/config.ts'
 import { createVerifyToken } from './access/verified-tokens.ts'
 import { createCatalogCache } from './cache/catalog-cache.ts'

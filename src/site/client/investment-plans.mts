@@ -102,10 +102,7 @@ export class InvestmentPlansClient {
     return (await this.fetchList(filter)).plans
   }
 
-  /**
-   * Does the same as `listPlans`, and returns the list with its ETag.
-   * @param known the last list with the same filters, for example from a file. It is returned if it has not changed.
-   */
+  /** Lists plans as `listPlans` does, with the list's ETag. Returns `known`, the last list with the same filters, if it has not changed. */
   async fetchList(filter: PlanFilter = {}, known?: ListWithEtag): Promise<ListWithEtag> {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)
@@ -124,7 +121,6 @@ export class InvestmentPlansClient {
     }
   }
 
-  /** Gets a token and the list. @param endMs the deadline, as a time of `performance.now()` */
   async #fetchPlans(query: string, endMs: number): Promise<ListWithEtag> {
     const token = await this.#getToken(endMs)
     try {
@@ -214,11 +210,10 @@ export class InvestmentPlansClient {
   }
 }
 
-/** Tells if the same request can succeed later: the service did not respond, or responded with status 429 or 5xx. */
+/** Tells if the same request can succeed later: there was no response of the service, or its status is 429 or 5xx. */
 function isTransient(error: unknown): error is InvestmentPlansError {
   if (!(error instanceof InvestmentPlansError)) return false
   const { status } = error
-  // A status below 300 belongs to an incomplete response, or to a response that did not come from the service.
   return status === undefined || status < 300 || status === 429 || status >= 500
 }
 

@@ -125,10 +125,7 @@ class InvestmentPlansClient:
         return self.fetch_list(filter)["plans"]
 
     def fetch_list(self, filter: PlanFilter = {}, known: Optional[ListWithEtag] = None) -> ListWithEtag:
-        """Does the same as list_plans, and returns the list with its ETag.
-
-        known is the last list with the same filters, for example from a file. It is returned if it has not changed.
-        """
+        """Lists plans as list_plans does, with the ETag. Returns known, the last list with the same filters, if it is unchanged."""
         query = _format_query(filter)
         if known:
             self._keep(query, known)
@@ -147,7 +144,6 @@ class InvestmentPlansClient:
             time.sleep(pause)
 
     def _fetch_plans(self, query: str, end: float) -> ListWithEtag:
-        """Gets a token and the list. end is the deadline, as a time of time.monotonic()."""
         token = self._get_token(end)
         try:
             return self._request_plans(query, token, end)
@@ -237,8 +233,7 @@ class InvestmentPlansClient:
 
 
 def _is_transient(error: InvestmentPlansError) -> bool:
-    """Tells if the same request can succeed later: the service did not respond, or responded with status 429 or 5xx."""
-    # A status below 300 belongs to an incomplete response, or to a response that did not come from the service.
+    """Tells if the same request can succeed later: there was no response of the service, or its status is 429 or 5xx."""
     return error.status is None or error.status < 300 or error.status == 429 or error.status >= 500
 
 

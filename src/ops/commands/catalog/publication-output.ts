@@ -18,7 +18,10 @@ export function describeWhen(dueAt: number | undefined, needsApproval: boolean):
   return needsApproval ? `${time}, once another operator has approved it` : time
 }
 
-/** Names also the command that undoes, cancels, approves or redoes it. @param merge follows the state: `, merged with later changes`. */
+/**
+ * Says what became of a publication, and which command undoes, cancels, approves or redoes the publication.
+ * @param merge follows the state: `, merged with later changes`.
+ */
 export function describePublication(
   target: Target,
   { id, state, dueAt }: Pick<PublicationRow, 'id' | 'state' | 'dueAt'>,
@@ -93,15 +96,23 @@ function listParts({ kind, appears, disappears, fields }: PlanDifference): { nam
   return [...lists, ...changedFields]
 }
 
+/** The effects of a change of a plan on the list of a country, each with its word in a count. */
+const listEffects = [
+  { effect: 'appears', word: 'new' },
+  { effect: 'disappears', word: 'gone' },
+  { effect: 'stays', word: 'changed' },
+] as const
+
 /** `Plans by country: KE 1 new, 12 changed; UG 1 gone` */
 function countByCountry(plans: readonly PlanDifference[]): string {
   const countries = new Set(plans.flatMap(({ appears, disappears, stays }) => [...appears, ...disappears, ...stays]))
   if (countries.size === 0) return 'Partners see no difference.'
   const parts = [...countries].toSorted().map((country) => {
-    const count = (list: 'appears' | 'disappears' | 'stays') =>
-      plans.filter((plan) => plan[list].includes(country)).length
-    const counts = [`${count('appears')} new`, `${count('disappears')} gone`, `${count('stays')} changed`]
-    return `${country} ${counts.filter((text) => !text.startsWith('0 ')).join(', ')}`
+    const counts = listEffects.flatMap(({ effect, word }) => {
+      const count = plans.filter((plan) => plan[effect].includes(country)).length
+      return count === 0 ? [] : `${count} ${word}`
+    })
+    return `${country} ${counts.join(', ')}`
   })
   return `Plans by country: ${parts.join('; ')}`
 }

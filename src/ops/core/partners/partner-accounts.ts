@@ -20,7 +20,7 @@ export type { Partner }
 
 export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'> & { contact?: string | undefined }
 
-/** A partner needs them to get tokens. The secret can't be read again: only its hash is stored. */
+/** A partner gets tokens with these credentials. The secret can't be read again: only its hash is stored. */
 export interface Credentials {
   clientId: string
   clientSecret: string

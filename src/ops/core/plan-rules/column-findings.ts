@@ -57,7 +57,7 @@ function isShuffled(changes: readonly ValueChange[]): boolean {
 /** Fewer plans may also get the same return in an ordinary month. */
 const minFilled = 3
 
-/** Finds a value that one return gets in most of the changed plans. */
+/** Finds returns, such as `performance1`, that become the same value in most of the changed plans. */
 export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((field) => {
     const changed = plans.filter(({ before, after }) => after[field] !== null && before[field] !== after[field])

@@ -152,7 +152,7 @@ test('an undo of a catalog that changes while it is read is computed from one mo
   expect(await findPlan(store, 'cash')).toEqual(cash)
 })
 
-test('a publication at a time after another of the same field will conflict, unless that one conflicts itself', async () => {
+test('a publication conflicts if an earlier one changes the same field, but not if the earlier one conflicts', async () => {
   const [early, late] = [nextMinute(), nextMinute() + 60]
   const { publication } = await setFields(store, 'cash', ['hint=Late'], { ...request, dueAt: late })
   const listConflicts = async () =>
