@@ -137,12 +137,12 @@ export function describeMisfit(misfit: Misfit): string {
       return `publication ${nameSome(by.map(String))} changes ${names} before it`
     }
     case 'identifier':
-      return `another plan already uses one of its identifiers: ${nameSome(misfit.contradictions.map(({ id }) => String(id)))}`
+      return `another plan already uses one of its identifiers: ${nameContradictions(misfit.contradictions)}`
     case 'object': {
       const ids = new Set(
         misfit.contradictions.flatMap(({ field, value }) => (isJsonObject(value) ? `${field}.id` : [])),
       )
-      return `${nameContradictions(misfit.contradictions)} would differ from other plans with the same ${nameSome([...ids])}`
+      return `${nameContradictions(misfit.contradictions)} would differ, but plans with the same ${nameSome([...ids])} must agree`
     }
     case 'members':
       return 'its plans have other fields than the catalog'
@@ -153,12 +153,14 @@ export function describeMisfit(misfit: Misfit): string {
   }
 }
 
-/** Names the values on which plans disagree, as a text such as `category.name of gold`. */
+/** Names the identifiers that two plans have, or the values on which plans disagree, such as `category.name of gold and of silver`. */
 export function nameContradictions(contradictions: readonly Contradiction[]): string {
   return nameSome(
-    contradictions.flatMap((contradiction) =>
-      listDifferingMembers(contradiction).map((path) => `${path} of ${contradiction.plan}`),
-    ),
+    contradictions.flatMap((contradiction) => {
+      const { field, plan, otherPlan } = contradiction
+      if (field === 'identifier') return plan
+      return listDifferingMembers(contradiction).map((path) => `${path} of ${plan} and of ${otherPlan}`)
+    }),
   )
 }
 

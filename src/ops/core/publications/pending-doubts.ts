@@ -43,10 +43,10 @@ function describeConflict(
   misfit: Misfit,
   changes: readonly PlanChange[],
 ): string {
-  const reason =
-    misfit.kind === 'changed_fields'
-      ? `also changes ${nameConflicts(misfit.conflicts)}`
-      : `contradicts this change: ${nameContradictions('contradictions' in misfit ? misfit.contradictions : [])}`
+  const names = nameContradictions('contradictions' in misfit ? misfit.contradictions : [])
+  let reason = `contradicts this change: ${names} would differ`
+  if (misfit.kind === 'changed_fields') reason = `also changes ${nameConflicts(misfit.conflicts)}`
+  if (misfit.kind === 'identifier') reason = `uses identifiers of this change for other plans: ${names}`
   const counts = `plans: ${planCount} in publication ${id}, ${changes.length} here`
   return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
 }
