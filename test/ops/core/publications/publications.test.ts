@@ -228,7 +228,7 @@ describe('a change that a pending publication will conflict with', () => {
       after: makePlan({ id: 5, identifier: 'new', name: 'New', coolName: 'New', category: null }),
     }
     expect((await listDoubts(store, { id: undefined, dueAt: null }, [again])).warnings).toEqual([
-      expect.stringMatching(`publication ${added?.id} by .*: identifier of new\\. `),
+      expect.stringMatching(`publication ${added?.id} by .* for other plans: new\\. `),
     ])
   })
 })
