@@ -101,6 +101,9 @@ async function prepareMerge(
     .toSorted((a, b) => a.planId - b.planId)
   const changedIds = new Set(changes.map(({ planId }) => planId))
   const others = stored.filter(({ id }) => !changedIds.has(id))
+  const currentById = new Map(current.map((plan) => [plan.id, plan]))
+  const hasOnlyOldValues =
+    changes.length === 0 && file.some((plan) => !isSameJson(plan, currentById.get(plan.id) ?? null))
   const takenBack = exported ? [] : await findTakenBack(db, changes)
   return {
     baseRevision: currentOrigin.revision,
@@ -111,7 +114,13 @@ async function prepareMerge(
     warnings: takenBack.map(
       (warning) => `${warning} To keep these values, export the catalog now, and edit the new file.`,
     ),
-    notes: [...notes, ...describeForgottenMonths(changes, others)],
+    notes: [
+      ...notes,
+      ...describeForgottenMonths(changes, others),
+      ...(hasOnlyOldValues
+        ? ['The file only has values from before later changes by others. To bring these values back, add --overwrite.']
+        : []),
+    ],
   }
 }
 

@@ -56,6 +56,18 @@ test('an edited export leaves a plan closed and another withdrawn that were so a
   ])
 })
 
+test('an old export without an edit changes nothing, and the note names the flag that brings its values back', async () => {
+  const exported = await readCatalogFile(store)
+  const unchanged = await prepareImport(store, exported)
+  await importFile(rename(exported, 'cash', 'Theirs'))
+  const outdated = await prepareImport(store, exported)
+  expect([unchanged.notes, outdated.changes, outdated.notes]).toEqual([
+    [],
+    [],
+    [expect.stringContaining('--overwrite')],
+  ])
+})
+
 test('a field that both changed is refused with both values, and nothing is changed', async () => {
   const exported = await readCatalogFile(store)
   await importFile(rename(exported, 'cash', 'Theirs'))
