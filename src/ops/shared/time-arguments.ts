@@ -58,13 +58,13 @@ function toUnixSeconds(localSeconds: number): number {
   return [withEarlierOffset, withLaterOffset].find(isRight) ?? withEarlierOffset
 }
 
-/** Reads a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */
-function readTime(text: string, nowSeconds: number): number | undefined {
+/** Parses a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */
+function parseTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
   if (seconds !== undefined) return sign === '-' ? nowSeconds - seconds : nowSeconds + seconds
   const [, day = '', time, zone] = timePattern.exec(text) ?? []
-  const date = readDate(day, nowSeconds)
+  const date = resolveDay(day, nowSeconds)
   const midnight = new Date(`${date}T00:00Z`)
   // `Date` turns February 30 into March 2.
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
@@ -73,7 +73,7 @@ function readTime(text: string, nowSeconds: number): number | undefined {
 }
 
 /** @param day a date, or a word such as `tomorrow`. @returns a date such as `2026-12-01`; another text unchanged. */
-function readDate(day: string, nowSeconds: number): string {
+function resolveDay(day: string, nowSeconds: number): string {
   const shift = dayShifts[day]
   if (shift === undefined) return day
   const today = Date.parse(formatWallClock(nowSeconds).slice(0, 10))
@@ -85,9 +85,9 @@ const maxAheadSeconds = 10 * 366 * daySeconds
 
 const timeExamples = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
 
-/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time within ten years. */
-export function parseTime(text: string, nowSeconds: number): number {
-  const seconds = readTime(text, nowSeconds)
+/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time, at most ten years ahead. */
+export function parseAt(text: string, nowSeconds: number): number {
+  const seconds = parseTime(text, nowSeconds)
   if (seconds === undefined) {
     throw new UserError(`--at must be a time such as ${timeExamples}; it is ${abbreviate(text)}.`)
   }
@@ -97,7 +97,7 @@ export function parseTime(text: string, nowSeconds: number): number {
 
 /** Parses the `--at` of a publication. Rounds up to a whole minute, because the schedule runs once a minute. @returns Unix seconds. */
 export function parseDueTime(text: string, nowSeconds: number): number {
-  return Math.ceil(parseTime(text, nowSeconds) / 60) * 60
+  return Math.ceil(parseAt(text, nowSeconds) / 60) * 60
 }
 
 /** Parses a duration such as `30m`, `24h`, `7d` or `0`. @returns seconds; undefined for any other text. */
@@ -111,7 +111,7 @@ export function parseDuration(text: string): number | undefined {
 /** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. */
 export function parsePast(text: string, nowSeconds: number, flag = '--since'): number {
   const duration = parseDuration(text)
-  const seconds = duration === undefined ? readTime(text, nowSeconds) : nowSeconds - duration
+  const seconds = duration === undefined ? parseTime(text, nowSeconds) : nowSeconds - duration
   if (seconds !== undefined) return seconds
   throw new UserError(
     `${flag} must be a duration such as 7d, or a time such as yesterday, 2026-10-03 or 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
@@ -121,7 +121,7 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
 /** Parses `--until`: a duration before now, or a time. A date without a time means the end of its day. @returns Unix seconds. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
   // Only a date can be followed by a time.
-  return readTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
+  return parseTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 
 /** Says when a pending publication will be published. @param publication `dueAt` has Unix seconds, or null without a time. */

@@ -4,7 +4,7 @@ import {
   parseDueTime,
   parsePast,
   parsePastEnd,
-  parseTime,
+  parseAt,
 } from '../../../src/ops/shared/time-arguments.ts'
 
 const noon = Date.UTC(2026, 9, 3, 12) / 1000
@@ -29,7 +29,7 @@ it.each([
   ['-10h', noon],
   ['+30m', evening + 1800],
 ])('reads the time %s', (text, seconds) => {
-  expect(parseTime(text, evening)).toBe(seconds)
+  expect(parseAt(text, evening)).toBe(seconds)
   expect(parsePast(text, evening)).toBe(seconds)
 })
 
@@ -49,12 +49,12 @@ it.each([
   'now',
   '',
 ])('refuses %j as a time', (text) => {
-  expect(() => parseTime(text, noon)).toThrow('--at must be a time such as')
+  expect(() => parseAt(text, noon)).toThrow('--at must be a time such as')
 })
 
 it('refuses a time beyond ten years, which is a typing mistake', () => {
-  expect(parseTime('2036-10-03T12:00Z', noon)).toBe(Date.UTC(2036, 9, 3, 12) / 1000)
-  expect(() => parseTime('2062-10-03', noon)).toThrow('--at must be within ten years; it is "2062-10-03".')
+  expect(parseAt('2036-10-03T12:00Z', noon)).toBe(Date.UTC(2036, 9, 3, 12) / 1000)
+  expect(() => parseAt('2062-10-03', noon)).toThrow('--at must be within ten years; it is "2062-10-03".')
   expect(() => parseDueTime('+3700d', noon)).toThrow('--at must be within ten years')
 })
 
@@ -66,8 +66,8 @@ it('publishes at whole minutes', () => {
 it('answers in the zone of the operators and in UTC, also where the clocks change', () => {
   expect(formatLocalTime(noon)).toBe('2026-10-03 15:00 in Africa/Nairobi (2026-10-03T12:00:00Z)')
   vi.stubEnv('OPS_TIME_ZONE', 'Europe/London')
-  expect(parseTime('2027-01-15 12:00', noon)).toBe(Date.UTC(2027, 0, 15, 12) / 1000)
-  expect(parseTime('2027-07-15 12:00', noon)).toBe(Date.UTC(2027, 6, 15, 11) / 1000)
+  expect(parseAt('2027-01-15 12:00', noon)).toBe(Date.UTC(2027, 0, 15, 12) / 1000)
+  expect(parseAt('2027-07-15 12:00', noon)).toBe(Date.UTC(2027, 6, 15, 11) / 1000)
   vi.stubEnv('OPS_TIME_ZONE', 'Nairobi')
   expect(() => formatLocalTime(noon)).toThrow(
     'OPS_TIME_ZONE must be a time zone, such as Africa/Nairobi; it is "Nairobi".',
@@ -90,13 +90,13 @@ it.each([
   ['Pacific/Apia', '2026-12-01 06:00', '2026-11-30T17:00Z'],
 ])('where the clocks change, in %s, %s is %s', (zone, text, time) => {
   vi.stubEnv('OPS_TIME_ZONE', zone)
-  expect(parseTime(text, noon)).toBe(Date.parse(time) / 1000)
+  expect(parseAt(text, noon)).toBe(Date.parse(time) / 1000)
 })
 
 it('knows tomorrow where a day has 23 hours', () => {
   vi.stubEnv('OPS_TIME_ZONE', 'Europe/London')
   const lateEvening = Date.UTC(2027, 2, 27, 23, 30) / 1000
-  expect(parseTime('tomorrow 06:00', lateEvening)).toBe(Date.UTC(2027, 2, 28, 5) / 1000)
+  expect(parseAt('tomorrow 06:00', lateEvening)).toBe(Date.UTC(2027, 2, 28, 5) / 1000)
 })
 
 it.each([

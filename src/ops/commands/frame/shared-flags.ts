@@ -1,6 +1,6 @@
 // Declares the flags that many verbs have.
 import { readOrigin } from '../../../api/origin.ts'
-import { parseDueTime, parsePast, parseTime } from '../../shared/time-arguments.ts'
+import { parseDueTime, parsePast, parseAt } from '../../shared/time-arguments.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Flag, Flags, Verb } from './verb.ts'
 
@@ -28,7 +28,7 @@ export const dueTimeFlag = {
 export const timeFlag = {
   value: '<time>',
   help: 'a past or future time to show, such as yesterday, "2026-10-03 12:00", -2h or +2h; now by default',
-  parse: parseTime,
+  parse: parseAt,
 } as const satisfies Flag
 
 export const sinceFlag = {
