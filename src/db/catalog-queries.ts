@@ -55,7 +55,7 @@ export async function selectCatalogPlan(
   return plan ? { plan, revision: row.revision } : undefined
 }
 
-export function selectPlansById(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogPlan[]> {
+export function selectCurrentPlans(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogPlan[]> {
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, writeList(planIds))))
 }
 

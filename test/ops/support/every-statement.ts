@@ -9,7 +9,7 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
-  selectPlansById,
+  selectCurrentPlans,
   selectRecordedPlanIds,
   selectRevisionUpTo,
   selectNamesakes,
@@ -120,7 +120,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   ]
   expect(await selectPlansSharingClaims(db, objects, [2])).toEqual(plans)
   expect(await selectPlansSharingClaims(db, objects, [1])).toEqual([])
-  expect(await selectPlansById(db, [1, 9])).toEqual(plans)
+  expect(await selectCurrentPlans(db, [1, 9])).toEqual(plans)
   const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectCatalogSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
   expect(await selectCatalogSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })

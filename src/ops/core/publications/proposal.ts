@@ -5,7 +5,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
   readAtOneRevision,
   selectNamesakes,
-  selectPlansById,
+  selectCurrentPlans,
   selectCatalogSizeWithout,
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
@@ -125,7 +125,7 @@ export async function mergeWithNow(
   isSkippingConflicts = false,
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
   const planIds = wanted.map(({ planId }) => planId)
-  const { origin, plans } = await readAtOneRevision(db, () => selectPlansById(db, planIds))
+  const { origin, plans } = await readAtOneRevision(db, () => selectCurrentPlans(db, planIds))
   const merged = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
   const changes = merged
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
