@@ -37,8 +37,8 @@ export function mergePlan<Plan extends PlainPlan>(
   if (isSameJson(own, base)) return { plan: current, conflicts: [] }
   if (isSameJson(current, base) || isSameJson(own, current)) return { plan: own, conflicts: [] }
   const identifier = String((own ?? current)?.['identifier'])
-  const isOther = (plan: Plan | null) => plan !== null && plan['identifier'] !== identifier
-  if (own === null || current === null || isOther(base) || isOther(current)) {
+  const isAnotherPlan = (plan: Plan | null) => plan !== null && plan['identifier'] !== identifier
+  if (own === null || current === null || isAnotherPlan(base) || isAnotherPlan(current)) {
     return { plan: own, conflicts: [{ identifier, field: undefined, own, current }] }
   }
   const isOwnNew = (field: string) => !isSameJson(own[field], base?.[field])

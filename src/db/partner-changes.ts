@@ -149,6 +149,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
     case 'resume':
       return { suspendedAt: sql`null` }
     case 'end':
+      // The Worker reads only `suspended_at`: it refuses an ended partner as a suspended one.
       return { endedAt: now, suspendedAt: sql`coalesce(${newest.suspendedAt}, ${now})`, secrets: sql`'[]'` }
     case 'end-tokens':
       return { tokensValidFrom: endOfTokens }

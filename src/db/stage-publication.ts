@@ -150,14 +150,15 @@ export async function deleteAbandonedPublications(db: Database): Promise<void> {
  */
 export async function deleteUncountedVersions(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions
-  const isUseless = sql`(${publications.revision} is not null or ${baseRevision} < ${newestRevision})`
-  const selectUseless = (isOtherBase: SQL) => sql`
+  const isPublished = sql`${publications.revision} is not null`
+  const isMergeOutdated = sql`${baseRevision} < ${newestRevision}`
+  const selectUncounted = (hasOtherBase: SQL) => sql`
     select ${planVersions}.rowid from ${publications} join ${planVersions} on ${publicationId} = ${publications.id}
-    where ${isOtherBase} and ${isUseless}`
+    where ${hasOtherBase} and (${isPublished} or ${isMergeOutdated})`
   // Two queries, because SQLite uses the primary key for < and >, but not for <>.
   await db.run(sql`
     delete from ${planVersions} where rowid in (
-      ${selectUseless(sql`${baseRevision} < ${publications.baseRevision}`)}
-      union all ${selectUseless(sql`${baseRevision} > ${publications.baseRevision}`)}
+      ${selectUncounted(sql`${baseRevision} < ${publications.baseRevision}`)}
+      union all ${selectUncounted(sql`${baseRevision} > ${publications.baseRevision}`)}
     )`)
 }

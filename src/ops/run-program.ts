@@ -28,6 +28,7 @@ export async function runProgram(): Promise<void> {
     setImmediate(() => {
       // EPIPE is no failure: a reader such as `| head` closes the output when it has enough.
       const isIncomplete = writeError !== undefined && writeError.code !== 'EPIPE'
+      // Even after EPIPE, the operator must learn of a change: its output can have a new secret.
       if (writeError && context.effect.outcome === 'changed') {
         const lines = ['The change was made; its output could not be written.', context.effect.ifOutputFails ?? '']
         stderr.write(`${lines.join('\n').trim()}\n`)

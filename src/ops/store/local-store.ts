@@ -41,7 +41,7 @@ function locateState({ persistTo, ...target }: Target): { state: string; migrati
 /** @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
   const { state, migration } = locateState(target)
-  const config = await readWranglerConfig(undefined)
+  const config = await readWranglerConfig()
   try {
     // A retry helps when two programs start at the same time: both create the same files, and one of them fails.
     const { db, kv, close } = await retry(() => openRuntime(config, resolve(state, 'v3')))

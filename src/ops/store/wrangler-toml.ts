@@ -25,7 +25,7 @@ const settings = inherited.extend({
 export type WranglerConfig = z.infer<typeof settings>
 
 /** Without `env`, reads the top level. @throws UserError for an unknown environment: wrangler itself would then take the top level. */
-export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {
+export async function readWranglerConfig(env?: string): Promise<WranglerConfig> {
   try {
     const { env: environments, ...topLevel } = z
       .looseObject({ name: z.string(), env: z.record(z.string(), z.looseObject({})).default({}) })

@@ -31,13 +31,13 @@ export async function writeOutput(
   const namedPath = resolveFile(file)
   const path = await realpath(namedPath).catch(() => namedPath)
   const existing = await stat(path).catch(() => undefined)
-  const isReplaced = existing === undefined || existing.isFile()
-  const writtenPath = isReplaced ? `${path}.${randomUUID()}.tmp` : path
+  const isAtomic = existing === undefined || existing.isFile()
+  const writtenPath = isAtomic ? `${path}.${randomUUID()}.tmp` : path
   try {
-    await writeFile(writtenPath, content, { mode: mode ?? existing?.mode ?? 0o666, flush: isReplaced })
-    if (isReplaced) await rename(writtenPath, path)
+    await writeFile(writtenPath, content, { mode: mode ?? existing?.mode ?? 0o666, flush: isAtomic })
+    if (isAtomic) await rename(writtenPath, path)
   } catch (error) {
-    if (isReplaced) await rm(writtenPath, { force: true })
+    if (isAtomic) await rm(writtenPath, { force: true })
     const reason = describeSystemError(error)
     throw reason === undefined ? error : new UserError(`Can't write ${abbreviate(file)}: ${reason}.`)
   }

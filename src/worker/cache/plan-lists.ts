@@ -98,13 +98,13 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       // The check confirms that the list is current.
       found.list.currentAtMs = checkedAtMs
       renewListCopy(context, key, found.list)
-      return createAnswer(found, context.nowMs - checkedAtMs, false)
+      return createAnswer(found, context.nowMs - checkedAtMs, { isOld: false })
     }
     return d1.withFallback(
       context,
       async () => {
         const list = await load(request, found?.list.revision ?? 0)
-        return createAnswer({ list, tier: 'd1' }, 0, false, found ? 'stale' : 'miss')
+        return createAnswer({ list, tier: 'd1' }, 0, { isOld: false, fwd: found ? 'stale' : 'miss' })
       },
       async () => answerInOutage(found, context),
     )
@@ -174,7 +174,7 @@ function measureBytes(key: string, { body }: HeldList): number {
 /** Answers with a list that may be outdated. @returns undefined if the list is missing, or too old to be used while D1 fails */
 function answerInOutage(found: FoundList | undefined, context: CacheContext): ListAnswer | undefined {
   if (!isUsable(found?.list, context)) return undefined
-  return createAnswer(found, context.nowMs - found.list.currentAtMs, true)
+  return createAnswer(found, context.nowMs - found.list.currentAtMs, { isOld: true })
 }
 
 function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is HeldList {
@@ -202,7 +202,11 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
  * request, which arrived later, or arrived before the clock stepped back
  * @param fwd the reason for loading the list from D1: `stale` for an outdated list, `miss` for none
  */
-function createAnswer({ list, tier }: FoundList, sinceMs: number, isOld: boolean, fwd = 'miss'): ListAnswer {
+function createAnswer(
+  { list, tier }: FoundList,
+  sinceMs: number,
+  { isOld, fwd = 'miss' }: { isOld: boolean; fwd?: 'stale' | 'miss' },
+): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
   const mayBeInKv = list.storedAtMs !== undefined

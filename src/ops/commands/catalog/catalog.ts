@@ -6,7 +6,7 @@ import { prepareImport, prepareUpdate, type CatalogImport } from '../../core/cat
 import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
 import { readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
-import { endRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
+import { cancelRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
 import { listDoubts } from '../../core/publications/proposal.ts'
 import {
   approvePublication,
@@ -173,7 +173,7 @@ export const catalog = {
       const output = await publishChange(prepared, run, { findEffectToConfirm, dryRun, review })
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
-      const notCancelled = await endRedone(run.store, id, newPublication, run.attribution)
+      const notCancelled = await cancelRedone(run.store, id, newPublication, run.attribution)
       if (notCancelled === undefined) run.report(`${describePlace(run.target)} ${oldPublication} is cancelled.`)
       else run.warn(notCancelled)
       return output

@@ -124,11 +124,11 @@ async function prepareMerge(
   }
 }
 
-async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], revision: number | undefined) {
+async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], exportRevision?: number) {
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length === 0) return
   const planIds = merged.filter((change) => change.conflicts.length > 0).map(({ planId }) => planId)
-  const laterChanges = await findLaterChanges(db, conflicts, planIds, revision)
+  const laterChanges = await findLaterChanges(db, conflicts, planIds, exportRevision)
   const otherCount = conflicts.length - maxConflicts
   const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
   throw new UserError([

@@ -86,7 +86,10 @@ function makeCountryRows(differences: readonly PlanDifference[], { before, after
   const rows = countries.map((country) => {
     const count = (lists: Lists) => lists.get(country)?.plans ?? 0
     const namePlans = (direction: 'appears' | 'disappears') =>
-      differences.flatMap((plan) => (plan[direction].includes(country) ? plan.identifier : [])).join(', ')
+      differences
+        .filter((plan) => plan[direction].includes(country))
+        .map(({ identifier }) => identifier)
+        .join(', ')
     return [country, count(before), count(after), namePlans('appears'), namePlans('disappears')]
   })
   return [['country', 'plans before', 'plans after', 'appear', 'disappear'], ...rows]

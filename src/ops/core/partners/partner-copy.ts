@@ -123,7 +123,7 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
   const copy = (await listKeys(key).catch(() => [])).find((entry) => entry.name === key)
   // The Worker got the copy from D1 at this time, maybe from a replica that lagged behind.
   const checkedAtMs = readPath(copy?.metadata, 'checkedAtMs')
-  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= findEndMs(entries[0]?.changedAt)
+  return typeof checkedAtMs === 'number' && checkedAtMs - maxReplicaLagMs >= toEndOfSecondMs(entries[0]?.changedAt)
 }
 
 /**
@@ -172,12 +172,12 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
 /** Writes the mark with the time at which access last ended according to the record. A suspension that was lifted does not count. */
 function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
-  const endSeconds = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
-  return writeMark(store, partner, Math.max(...endSeconds.map(findEndMs)))
+  const endTimes = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]
+  return writeMark(store, partner, Math.max(...endTimes.map(toEndOfSecondMs)))
 }
 
 /** @returns the Unix millisecond at which a Unix second of D1's clock ends; 0 without a second. */
-function findEndMs(second: number | null | undefined): number {
+function toEndOfSecondMs(second: number | null | undefined): number {
   return typeof second === 'number' ? (second + 1) * 1000 : 0
 }
 

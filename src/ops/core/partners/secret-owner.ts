@@ -76,24 +76,24 @@ const isUnixSeconds = (value: unknown): value is number =>
 /** The partners and secrets of the database, among which the owner of a secret or a token is found. */
 export interface Owners {
   partners: readonly Partner[]
-  secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
+  liveSecrets: Awaited<ReturnType<typeof selectStoredSecrets>>
   /** The iterations of PBKDF2 that made the hashes. */
   iterations: number
 }
 
 export async function readOwners({ db, config }: Store): Promise<Owners> {
   const partners = await selectPartners(db)
-  return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
+  return { partners, liveSecrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
 }
 
 /** Computes a hash for each live secret, because each has its own salt. @returns undefined when no live secret matches. */
 export async function findSecretOwner(
   clientSecret: string,
-  { partners, secrets, iterations }: Owners,
+  { partners, liveSecrets, iterations }: Owners,
 ): Promise<OwnedLeak | undefined> {
-  const hashes = secrets.map(({ hash }) => hash)
+  const hashes = liveSecrets.map(({ hash }) => hash)
   const matchingHash = await findMatchingHash(clientSecret, hashes, iterations)
-  const match = secrets.find(({ hash }) => hash === matchingHash)
+  const match = liveSecrets.find(({ hash }) => hash === matchingHash)
   const partner = partners.find(({ shortName }) => shortName === match?.shortName)
   if (match === undefined || partner === undefined) return undefined
   const { createdAt, expiresAt } = match

@@ -102,22 +102,23 @@ const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
   `The ${verb} leaves out the plans that were changed later: ${names}.`
 
 /**
- * Cancels the old publication, which the new one replaces. If the old publication was published just before, cancels the new one instead,
- * if that is still pending.
- * @returns a sentence for the operator when the old publication was not cancelled by this call.
+ * Cancels the old publication after its redo. If the old publication was published during the redo, cancels the new one instead, unless
+ * that is published already.
+ * @returns a sentence for the operator when this call has not cancelled the old publication.
  */
-export async function endRedone(
+export async function cancelRedone(
   store: Store,
   oldId: number,
-  made: Pick<Publication, 'id' | 'state'>,
+  { id: newId, state: newState }: Pick<Publication, 'id' | 'state'>,
   attribution: Attribution,
 ): Promise<string | undefined> {
-  const refusal = await tryToCancel(store, oldId, { ...attribution, note: `Made again as publication ${made.id}.` })
+  const refusal = await tryToCancel(store, oldId, { ...attribution, note: `Made again as publication ${newId}.` })
+  if (refusal === undefined) return undefined
   const { state: oldState } = await findPublication(store, oldId)
-  if (refusal === undefined || made.state === 'published' || oldState === 'cancelled') return refusal
+  if (oldState === 'cancelled' || newState === 'published') return refusal
   const note = `Publication ${oldId} was published meanwhile.`
-  const newRefusal = await tryToCancel(store, made.id, { ...attribution, note })
-  return newRefusal ?? `${note} So publication ${made.id} is cancelled.`
+  const newRefusal = await tryToCancel(store, newId, { ...attribution, note })
+  return newRefusal ?? `${note} So publication ${newId} is cancelled.`
 }
 
 /** Cancels a publication. @returns why its state does not allow that; undefined when it is cancelled. @throws when the database fails. */
