@@ -34,8 +34,8 @@ export interface Contradiction extends OwnedClaim {
   otherValue: unknown
 }
 
-/** The reason why a change does not fit. */
-export type Misfit =
+/** The reason why a change can't be published. */
+export type Obstacle =
   /** `by` has the IDs of the pending publications that will change these fields first. It is empty when others already changed them. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
   | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
@@ -44,8 +44,8 @@ export type Misfit =
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
-/** Compares a change with the catalog. Takes plans one by one, because memory may not hold all. Add all plans before you ask for a misfit. */
-export function createMisfitFinder<Plan extends PlainPlan>() {
+/** Compares a change with the catalog. Takes plans one by one, because memory may not hold all. Add all plans before you ask for an obstacle. */
+export function createObstacleFinder<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
   const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
@@ -90,7 +90,7 @@ export function createMisfitFinder<Plan extends PlainPlan>() {
       }
     },
     /** @returns undefined when the change fits. */
-    findMisfit: (): Misfit | undefined => {
+    findObstacle: (): Obstacle | undefined => {
       if (conflicts.length > 0) return { kind: 'changed_fields', conflicts }
       const [first] = contradictions
       if (first === undefined) return undefined
@@ -128,21 +128,21 @@ export function listSharedObjects(plan: PlainPlan): (Claim & { value: Record<str
 }
 
 /** Says why a change does not fit, as a part of a sentence, such as `others changed name of gold`. */
-export function describeMisfit(misfit: Misfit): string {
-  switch (misfit.kind) {
+export function describeObstacle(obstacle: Obstacle): string {
+  switch (obstacle.kind) {
     case 'changed_fields': {
-      const { by = [], conflicts } = misfit
+      const { by = [], conflicts } = obstacle
       const names = nameConflicts(conflicts)
       if (by.length === 0) return `others changed ${names}`
       return `publication ${nameSome(by.map(String))} changes ${names} before it`
     }
     case 'identifier':
-      return `another plan already uses one of its identifiers: ${nameContradictions(misfit.contradictions)}`
+      return `another plan already uses one of its identifiers: ${nameContradictions(obstacle.contradictions)}`
     case 'object': {
       const ids = new Set(
-        misfit.contradictions.flatMap(({ field, value }) => (isJsonObject(value) ? `${field}.id` : [])),
+        obstacle.contradictions.flatMap(({ field, value }) => (isJsonObject(value) ? `${field}.id` : [])),
       )
-      return `${nameContradictions(misfit.contradictions)} would differ, but plans with the same ${nameSome([...ids])} must agree`
+      return `${nameContradictions(obstacle.contradictions)} would differ, but plans with the same ${nameSome([...ids])} must agree`
     }
     case 'members':
       return 'its plans have other fields than the catalog'

@@ -1,7 +1,7 @@
 // Compares a publication with the current catalog, and merges it with later changes. The Worker's schedule calls it, too.
 import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { createMisfitFinder, type Claim, type ComparedPlan, type Misfit } from '../catalog/fit.ts'
+import { createObstacleFinder, type Claim, type ComparedPlan, type Obstacle } from '../catalog/fit.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { writeList, type Database } from './database.ts'
@@ -30,7 +30,7 @@ export interface Compared {
 }
 
 /** The result of a comparison. `unavailable`: there is no such publication, or it may not be published now. */
-export type Comparison = Compared | { kind: 'conflict'; misfit: Misfit } | { kind: 'unavailable' }
+export type Comparison = Compared | { kind: 'conflict'; obstacle: Obstacle } | { kind: 'unavailable' }
 
 /**
  * @param isReady a condition on `publications`: the publication may be published now.
@@ -51,13 +51,13 @@ export async function comparePublication(
     from ${publications} where ${and(isPublication, isReady)}`)
   if (row === undefined) return { kind: 'unavailable' }
   const [baseRevision, comparedRevision, hasBase, hasAllPlans] = row
-  if (!hasAllPlans) return { kind: 'conflict', misfit: { kind: 'incomplete' } }
-  if (!hasBase) return { kind: 'conflict', misfit: { kind: 'restored' } }
+  if (!hasAllPlans) return { kind: 'conflict', obstacle: { kind: 'incomplete' } }
+  if (!hasBase) return { kind: 'conflict', obstacle: { kind: 'restored' } }
   const fits = { kind: 'fits', baseRevision, comparedRevision } as const
   // The proposal was compared with the catalog at its base, and nothing was published since.
   if (baseRevision === comparedRevision) return { ...fits, isMerged: false }
 
-  const finder = createMisfitFinder<CatalogPlan>()
+  const finder = createObstacleFinder<CatalogPlan>()
   const planIds: number[] = []
   let isMerged = false
   for await (const page of readCompared(db, isPublication, comparedRevision)) {
@@ -68,11 +68,11 @@ export async function comparePublication(
       if (isOvertaken) merged.push({ planId, after })
     }
     isMerged ||= merged.length > 0
-    if (merged.length > 0 && finder.findMisfit() === undefined) await stageMerged(merged, comparedRevision)
+    if (merged.length > 0 && finder.findObstacle() === undefined) await stageMerged(merged, comparedRevision)
   }
   finder.addOthers(await selectPlansSharingClaims(db, finder.listNewClaims(), planIds))
-  const misfit = finder.findMisfit()
-  return misfit === undefined ? { ...fits, isMerged } : { kind: 'conflict', misfit }
+  const obstacle = finder.findObstacle()
+  return obstacle === undefined ? { ...fits, isMerged } : { kind: 'conflict', obstacle }
 }
 
 /**

@@ -1,6 +1,6 @@
 // The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml). Two runs may
 // overlap: each publication is published, or ends as conflicted, by one statement, which has an effect only once.
-import { describeMisfit } from '../catalog/fit.ts'
+import { describeObstacle } from '../catalog/fit.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
 import {
@@ -72,7 +72,7 @@ async function publishOrEnd(db: Database, id: number, isConflictFinal: boolean, 
         return false
       case 'conflict': {
         if (!isConflictFinal) return true
-        const reason = describeMisfit(outcome.misfit)
+        const reason = describeObstacle(outcome.obstacle)
         const isEnded = await endAsConflicted(db, decision, reason)
         if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
         return false

@@ -104,7 +104,7 @@ test.each([
   const ids = [await stageChanges(db, changes), await stageChanges(db, [...changes, ...remove(2)])]
   await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' }), makePlan({ id: 3 })])
   const { revision } = await selectCatalogOrigin(db)
-  for (const id of ids) expect(await publishNow(db, id)).toMatchObject({ kind: 'conflict', misfit: { kind } })
+  for (const id of ids) expect(await publishNow(db, id)).toMatchObject({ kind: 'conflict', obstacle: { kind } })
   expect((await selectCatalogOrigin(db)).revision).toBe(revision)
   expect((await listPlans()).map(({ id, name }) => ({ id, name }))).toEqual([
     { id: 1, name: 'Theirs' },
@@ -117,10 +117,10 @@ test('a publication that was computed from a newer catalog than the restored one
   await publishPlans(db, [makePlan({ id: 1 })])
   const { revision } = await selectCatalogOrigin(db)
   const id = await stageChanges(db, put(makePlan({ id: 2 })), { baseRevision: revision + 1 })
-  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'restored' } })
+  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', obstacle: { kind: 'restored' } })
   // Also when the restored catalog has a newer revision by then.
   await publishPlans(db, [makePlan({ id: 3 })])
-  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'restored' } })
+  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', obstacle: { kind: 'restored' } })
   expect(await selectRestored(db, [id])).toMatchObject({ restored: [id] })
 })
 
@@ -139,7 +139,7 @@ test('an identifier may move inside a publication, and a shared object or a fiel
 test('is refused when a part of it was not staged', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })))
   await env.DB.prepare('delete from plan_versions where plan_id = 2').run()
-  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', misfit: { kind: 'incomplete' } })
+  expect(await publishNow(db, id)).toEqual({ kind: 'conflict', obstacle: { kind: 'incomplete' } })
   // Also when it was compared before they were deleted.
   const compared = { baseRevision: 0, comparedRevision: 0 }
   expect(await publish(db, { publicationId: id, actor: 'test', note: null }, 'now', compared)).toBeUndefined()

@@ -1,6 +1,6 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also has the ID of the catalog and its revision.
 import { z } from 'zod'
-import { createMisfitFinder, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
+import { createObstacleFinder, listDifferingMembers, type Contradiction } from '../../../catalog/fit.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../../../json.ts'
 import { makeDefectError, makeUnknownNameDefect, wholeFile, type Defect, type Place } from './defect.ts'
@@ -144,10 +144,10 @@ function suggestFormat({ kind, field = '' }: Place, found: unknown): string | un
  * such as two categories 5 with different names. Reports each defect at the later plan.
  */
 export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
-  const finder = createMisfitFinder<CatalogPlan>()
+  const finder = createObstacleFinder<CatalogPlan>()
   for (const plan of plans.keys()) finder.add({ base: null, own: plan, current: null })
-  const misfit = finder.findMisfit()
-  const contradictions = misfit && 'contradictions' in misfit ? misfit.contradictions : []
+  const obstacle = finder.findObstacle()
+  const contradictions = obstacle && 'contradictions' in obstacle ? obstacle.contradictions : []
   // The other contradictions are about an identifier: `findDuplicates` finds them, too.
   const objectContradictions = contradictions.filter(({ value }) => isJsonObject(value))
   const placesByIdentifier = new Map([...plans].map(([{ identifier }, place]) => [identifier, place]))

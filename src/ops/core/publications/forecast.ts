@@ -1,5 +1,5 @@
 // Forecasts what pending publications will change, by publishing them in memory.
-import { createMisfitFinder, listNewClaims, type Misfit } from '../../../catalog/fit.ts'
+import { createObstacleFinder, listNewClaims, type Obstacle } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
@@ -60,7 +60,7 @@ export async function readPending(
 
 export interface PublicationForecast {
   /** Why the publication can't be published; undefined when nothing is in the way. */
-  misfit: Misfit | undefined
+  obstacle: Obstacle | undefined
   /** The plans that the publication will change, merged with everything that is published before it. */
   changes: PlanChange[]
 }
@@ -86,15 +86,15 @@ export function forecastPublications(pending: PendingPublications, firstChange: 
   }
   const published = new Map<number, readonly PlanChange[]>()
   for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
-    const { misfit, changes } = forecastPublication(pending, row, plans)
-    if (misfit === undefined) {
+    const { obstacle, changes } = forecastPublication(pending, row, plans)
+    if (obstacle === undefined) {
       for (const { planId, after } of changes) plans.set(planId, after)
       published.set(row.id, changes)
-      byId.set(row.id, { misfit, changes })
+      byId.set(row.id, { obstacle, changes })
     } else {
-      // If the publication fits the catalog as it is now, `firstChange` or earlier publications cause the misfit.
-      const fitsNow = forecastPublication(pending, row, pending.plans).misfit === undefined
-      byId.set(row.id, { misfit: fitsNow ? addCauses(misfit, published) : misfit, changes })
+      // If the publication fits the catalog as it is now, `firstChange` or earlier publications cause the obstacle.
+      const fitsNow = forecastPublication(pending, row, pending.plans).obstacle === undefined
+      byId.set(row.id, { obstacle: fitsNow ? addCauses(obstacle, published) : obstacle, changes })
     }
   }
   return { byId, plans }
@@ -106,7 +106,7 @@ function forecastPublication(
   plans: Plans,
 ): PublicationForecast {
   const proposed = changesById.get(id) ?? []
-  const finder = createMisfitFinder<CatalogPlan>()
+  const finder = createObstacleFinder<CatalogPlan>()
   const changes = proposed.map(({ planId, before: base, after: own }) => {
     const current = plans.get(planId) ?? null
     return { planId, before: current, after: finder.add({ base, own, current }) }
@@ -114,13 +114,13 @@ function forecastPublication(
   const ownIds = new Set(proposed.map(({ planId }) => planId))
   finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || ownIds.has(planId) ? [] : plan)))
   finder.addOthers(sharing)
-  return { misfit: restored.has(id) ? { kind: 'restored' } : finder.findMisfit(), changes }
+  return { obstacle: restored.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }
 }
 
 /** Adds to a conflict the IDs of the publications that cause the conflict. @param earlier the changes of all earlier publications, by ID. */
-function addCauses(misfit: Misfit, earlier: ReadonlyMap<number, readonly PlanChange[]>): Misfit {
-  if (misfit.kind !== 'changed_fields') return misfit
-  const listCausingFields = createCauseFinder(misfit.conflicts)
+function addCauses(obstacle: Obstacle, earlier: ReadonlyMap<number, readonly PlanChange[]>): Obstacle {
+  if (obstacle.kind !== 'changed_fields') return obstacle
+  const listCausingFields = createCauseFinder(obstacle.conflicts)
   const causes = [...earlier].filter(([, changes]) => changes.some((change) => listCausingFields(change).length > 0))
-  return { ...misfit, by: causes.map(([id]) => id) }
+  return { ...obstacle, by: causes.map(([id]) => id) }
 }

@@ -2,7 +2,7 @@
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
-import { listNewClaims, nameContradictions, type Misfit } from '../../../catalog/fit.ts'
+import { listNewClaims, nameContradictions, type Obstacle } from '../../../catalog/fit.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectPublications, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
@@ -29,24 +29,24 @@ export async function findPendingDoubts(
   return pending.rows.flatMap((row) => {
     const forecast = withChange.byId.get(row.id)
     if (forecast === undefined) return []
-    if (forecast.misfit === undefined) {
+    if (forecast.obstacle === undefined) {
       return describeEffect(row, pending.changesById.get(row.id) ?? [], forecast.changes, changes)
     }
     // The log already shows a conflict that the publication has without this change.
-    const conflictsAnyway = withoutChange.byId.get(row.id)?.misfit !== undefined
-    return conflictsAnyway ? [] : describeConflict(row, forecast.misfit, changes)
+    const conflictsAnyway = withoutChange.byId.get(row.id)?.obstacle !== undefined
+    return conflictsAnyway ? [] : describeConflict(row, forecast.obstacle, changes)
   })
 }
 
 function describeConflict(
   { id, actor, planCount }: PublicationRow,
-  misfit: Misfit,
+  obstacle: Obstacle,
   changes: readonly PlanChange[],
 ): string {
-  const names = nameContradictions('contradictions' in misfit ? misfit.contradictions : [])
+  const names = nameContradictions('contradictions' in obstacle ? obstacle.contradictions : [])
   let reason = `contradicts this change: ${names} would differ`
-  if (misfit.kind === 'changed_fields') reason = `also changes ${nameConflicts(misfit.conflicts)}`
-  if (misfit.kind === 'identifier') reason = `uses identifiers of this change for other plans: ${names}`
+  if (obstacle.kind === 'changed_fields') reason = `also changes ${nameConflicts(obstacle.conflicts)}`
+  if (obstacle.kind === 'identifier') reason = `uses identifiers of this change for other plans: ${names}`
   const counts = `plans: ${planCount} in publication ${id}, ${changes.length} here`
   return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
 }

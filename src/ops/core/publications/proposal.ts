@@ -1,5 +1,5 @@
 // Checks a change of the catalog, and finds what an operator must know before the change is published.
-import { createMisfitFinder } from '../../../catalog/fit.ts'
+import { createObstacleFinder } from '../../../catalog/fit.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
@@ -98,13 +98,13 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
       `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
     )
   }
-  const finder = createMisfitFinder<CatalogPlan>()
+  const finder = createObstacleFinder<CatalogPlan>()
   for (const { before, after } of changes) finder.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
   finder.addOthers(await selectPlansSharingClaims(store.db, finder.listNewClaims(), planIds))
-  const misfit = finder.findMisfit()
-  if (misfit === undefined) return
-  if (misfit.kind === 'members') {
+  const obstacle = finder.findObstacle()
+  if (obstacle === undefined) return
+  if (obstacle.kind === 'members') {
     const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
       'It can’t be published: its plans have other fields than the catalog.',
@@ -112,7 +112,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
-  throw makeDefectError(describeContradictions('contradictions' in misfit ? misfit.contradictions : []))
+  throw makeDefectError(describeContradictions('contradictions' in obstacle ? obstacle.contradictions : []))
 }
 
 /**

@@ -1,6 +1,6 @@
 // Reads publications, with a forecast for the pending ones.
 import { abbreviate } from '../../../abbreviate.ts'
-import { describeMisfit, type Misfit } from '../../../catalog/fit.ts'
+import { describeObstacle, type Obstacle } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
@@ -52,7 +52,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const forecast = forecastPublications(pending)
   return rows.map((row) => {
     const changes = changesById?.get(row.id) ?? []
-    return Object.assign(addMisfit(row, forecast.byId.get(row.id)?.misfit), { changes })
+    return Object.assign(addObstacle(row, forecast.byId.get(row.id)?.obstacle), { changes })
   })
 }
 
@@ -64,9 +64,9 @@ async function listForForecast(db: OperatorDatabase, rows: readonly PublicationR
   return [...pending, ...(await selectScheduled(db)).filter(({ id }) => !pendingIds.has(id))]
 }
 
-function addMisfit(row: PublicationRow, misfit: Misfit | undefined): ForecastRow {
-  const conflictsWith = misfit?.kind === 'changed_fields' ? (misfit.by ?? []) : []
-  return { ...row, willConflict: misfit === undefined ? null : describeMisfit(misfit), conflictsWith }
+function addObstacle(row: PublicationRow, obstacle: Obstacle | undefined): ForecastRow {
+  const conflictsWith = obstacle?.kind === 'changed_fields' ? (obstacle.by ?? []) : []
+  return { ...row, willConflict: obstacle === undefined ? null : describeObstacle(obstacle), conflictsWith }
 }
 
 function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
@@ -110,10 +110,10 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   // Other publications may have thousands of plans: a forecast with them reads only contested plans, so its changes are incomplete.
   const isAlone = publications.length === 1
   const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'contested' })
-  const { misfit, changes } = forecastPublications(pending).byId.get(id) ?? { misfit: undefined, changes: [] }
+  const { obstacle, changes } = forecastPublications(pending).byId.get(id) ?? { obstacle: undefined, changes: [] }
   return {
-    row: addMisfit(row, misfit),
-    changes: isAlone && misfit === undefined ? changes : await selectChanges(db, id),
+    row: addObstacle(row, obstacle),
+    changes: isAlone && obstacle === undefined ? changes : await selectChanges(db, id),
     revision: pending.revision,
     redoneActor: redone?.actor,
   }

@@ -1,5 +1,5 @@
 // Publishes changes of the catalog: now, at a time, or after another operator approved them.
-import { describeMisfit } from '../../../catalog/fit.ts'
+import { describeObstacle } from '../../../catalog/fit.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublication, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
@@ -70,13 +70,13 @@ export async function publishProposal(
       )
     }
     if (comparison.kind === 'conflict') {
-      throw new UserError(`It can’t be published: ${describeMisfit(comparison.misfit)}.`)
+      throw new UserError(`It can’t be published: ${describeObstacle(comparison.obstacle)}.`)
     }
     // The author must confirm a merged change before it is published now. A scheduled or waiting publication is merged when it is published.
     if (comparison.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length === 0) return { kind: 'outdated', change }
-      throw new UserError(`It can’t be published: ${describeMisfit({ kind: 'changed_fields', conflicts })}.`)
+      throw new UserError(`It can’t be published: ${describeObstacle({ kind: 'changed_fields', conflicts })}.`)
     }
     compared = comparison
   }
@@ -208,7 +208,7 @@ async function approveNow(store: Store, decision: Decision, seenRevision?: numbe
   })
   if (outcome.kind === 'published') return outcome.result
   if (outcome.kind !== 'conflict') return false
-  const tryToEnd = () => endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
+  const tryToEnd = () => endAsConflicted(store.db, decision, describeObstacle(outcome.obstacle))
   return changeStateOnce(store, publicationId, tryToEnd, ({ conflict }) => conflict !== null)
 }
 

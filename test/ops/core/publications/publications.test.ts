@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
-import { describeMisfit } from '../../../../src/catalog/fit.ts'
+import { describeObstacle } from '../../../../src/catalog/fit.ts'
 import { endAsConflicted, selectDuePublications } from '../../../../src/db/publish.ts'
 import { pendingStates } from '../../../../src/db/schema.ts'
 import { deleteAbandonedPublications } from '../../../../src/db/stage-publication.ts'
@@ -293,7 +293,7 @@ async function runSchedule(): Promise<void> {
   for (const publicationId of await selectDuePublications(store.db)) {
     const decision = { publicationId, actor: 'schedule', note: null }
     const outcome = await publishAs(store.db, decision, 'due')
-    if (outcome.kind === 'conflict') await endAsConflicted(store.db, decision, describeMisfit(outcome.misfit))
+    if (outcome.kind === 'conflict') await endAsConflicted(store.db, decision, describeObstacle(outcome.obstacle))
   }
 }
 
