@@ -100,6 +100,7 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
   }
 }
 
+/** Plans must agree on all claims with the same key. */
 const makeClaimKey = ({ field, id }: Claim) => `${field} ${String(id)}`
 const readIdentifier = (plan: PlainPlan) => String(plan['identifier'])
 
@@ -113,7 +114,7 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/** Lists the claims that a change of a plan adds or changes. Null stands for a plan that doesn't exist. */
+/** Lists the claims that a change of a plan adds or changes: other plans must agree on their values. Null stands for a plan that doesn't exist. */
 export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
   if (after === null) return []
   const oldValues = new Map((before ? listClaims(before) : []).map((claim) => [makeClaimKey(claim), claim.value]))

@@ -41,29 +41,30 @@ export function mergePlan<Plan extends PlainPlan>(
   if (own === null || current === null || isAnotherPlan(base) || isAnotherPlan(current)) {
     return { plan: own, conflicts: [{ identifier, field: undefined, own, current }] }
   }
-  const isOwnNew = (field: string) => !isSameJson(own[field], base?.[field])
-  const isTheirsNew = (field: string) => !isSameJson(current[field], base?.[field])
-  const isOnlyOwn = (field: string) => isOwnNew(field) && !isTheirsNew(field)
-  const isOnlyTheirs = (field: string) => isTheirsNew(field) && !isOwnNew(field)
+  const isOwnChanged = (field: string) => !isSameJson(own[field], base?.[field])
+  const isCurrentChanged = (field: string) => !isSameJson(current[field], base?.[field])
+  const isOnlyOwnChanged = (field: string) => isOwnChanged(field) && !isCurrentChanged(field)
+  const isOnlyCurrentChanged = (field: string) => isCurrentChanged(field) && !isOwnChanged(field)
 
   const conflicts: FieldConflict[] = []
   const merged: Record<string, unknown> = {}
   const fields = Object.keys({ ...own, ...current })
   for (const field of fields) {
     const { isSet, compute, dateField } = mergeRules[field] ?? {}
-    const [before, ours, theirs] = [base?.[field], own[field], current[field]]
+    const [baseValue, ownValue, currentValue] = [base?.[field], own[field], current[field]]
     if (isSet) {
-      merged[field] = mergeItems(before, ours, theirs)
+      merged[field] = mergeItems(baseValue, ownValue, currentValue)
       continue
     }
     // One side changed only the return, and the other side only its date.
     const isSplitFromDate =
       dateField !== undefined &&
-      ((isOnlyOwn(field) && isOnlyTheirs(dateField)) || (isOnlyTheirs(field) && isOnlyOwn(dateField)))
-    merged[field] = isOwnNew(field) || isSplitFromDate ? ours : theirs
-    const isChangedTwice = isOwnNew(field) && isTheirsNew(field) && !isSameJson(ours, theirs)
+      ((isOnlyOwnChanged(field) && isOnlyCurrentChanged(dateField)) ||
+        (isOnlyCurrentChanged(field) && isOnlyOwnChanged(dateField)))
+    merged[field] = isOwnChanged(field) || isSplitFromDate ? ownValue : currentValue
+    const isChangedTwice = isOwnChanged(field) && isCurrentChanged(field) && !isSameJson(ownValue, currentValue)
     const isConflict = (isSplitFromDate || isChangedTwice) && !compute
-    if (isConflict) conflicts.push({ identifier, field, own: ours, current: theirs })
+    if (isConflict) conflicts.push({ identifier, field, own: ownValue, current: currentValue })
   }
   for (const field of fields) {
     const compute = mergeRules[field]?.compute
@@ -74,9 +75,9 @@ export function mergePlan<Plan extends PlainPlan>(
 
 /** Merges two changes of a list. The result has every item that either change added, and lacks every item that either change removed. */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
-  const [before, ours, theirs] = [listItems(base), listItems(own), listItems(current)]
-  const kept = theirs.filter((item) => ours.includes(item) || !before.includes(item))
-  const added = ours.filter((item) => !before.includes(item) && !theirs.includes(item))
+  const [baseItems, ownItems, currentItems] = [listItems(base), listItems(own), listItems(current)]
+  const kept = currentItems.filter((item) => ownItems.includes(item) || !baseItems.includes(item))
+  const added = ownItems.filter((item) => !baseItems.includes(item) && !currentItems.includes(item))
   return [...kept, ...added].map(String).toSorted()
 }
 

@@ -165,7 +165,7 @@ function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
   // The current secret has no expiry: 9e15 stands for a time that never comes.
   const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), ${now} + ${graceSeconds})`
-  // With 'replace-newest', the end of the current secret is null, so the query leaves it out.
+  // 'replace-newest' drops the current secret, whose end is null. Without a grace, every end has passed: drops all earlier secrets.
   const end = change.kind === 'replace-newest' ? expiresAt : graceEnd
   const kept = sql`
     select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(${newest.secrets}) where ${end} > ${now}`

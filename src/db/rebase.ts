@@ -169,13 +169,13 @@ const selectClaimValues = (document: SQLWrapper) => sql`(
 
 /**
  * Writes the condition for `readCompared` that selects plans of some publications.
- * @param scope `all`: all their plans. `contested`: only plans that can cause a conflict, because others changed the plan after the base,
+ * @param scope `all`: all their plans. `may-conflict`: only plans that can cause a conflict, because others changed the plan after the base,
  * two of the publications change the plan, or the publication changes a claim of the plan.
- * @param planIds the IDs of plans that the scope `contested` selects, too.
+ * @param planIds the IDs of plans that the scope `may-conflict` selects, too.
  */
 export function isInScope(
   publicationIds: readonly number[],
-  scope: 'all' | 'contested',
+  scope: 'all' | 'may-conflict',
   planIds: readonly number[],
 ): SQL | undefined {
   const isOfPublications = inArray(publications.id, writeList(publicationIds))

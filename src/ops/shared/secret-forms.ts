@@ -94,10 +94,10 @@ const hexCharacter =
  * The characters that programs insert into a secret when they break its line: escaped line breaks, `>` of e-mail and `|` of tables, tags,
  * colors of a terminal, invisible characters.
  */
-const noise =
+const insertedCharacters =
   /(?:\\[nrt] *)+|^[\s>|]+|=$|<w?br ?\/?>|\p{Cc}\[[\d;]*[a-z]|[\\\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/giu
 
-/** Replaces escapes by their characters, and deletes `noise`. @param line without its line feed. */
+/** Replaces escapes by their characters, and deletes characters that programs insert when they break a line. @param line without its line feed. */
 function removeEscapes(line: string): string {
   return line
     .trim()
@@ -106,7 +106,7 @@ function removeEscapes(line: string): string {
       // Each form of an escape has its own group: only one of them matched.
       String.fromCodePoint(Number.parseInt(groups.find(Boolean) ?? '', 16)),
     )
-    .replaceAll(noise, '')
+    .replaceAll(insertedCharacters, '')
 }
 
 /** Finds the signing keys, their names, tokens and possible keys in a line. @returns the kind and `text` of each `FoundSecret`. */

@@ -68,8 +68,8 @@ function parseTime(text: string, nowSeconds: number): number | undefined {
   const midnight = new Date(`${date}T00:00Z`)
   // `Date` turns February 30 into March 2.
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
-  const typed = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
-  return zone === undefined ? toUnixSeconds(typed) : typed
+  const secondsIfUtc = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
+  return zone === undefined ? toUnixSeconds(secondsIfUtc) : secondsIfUtc
 }
 
 /** @param day a date, or a word such as `tomorrow`. @returns a date such as `2026-12-01`; another text unchanged. */

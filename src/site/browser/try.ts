@@ -20,7 +20,7 @@ interface Exchange {
   text: string
 }
 
-/** The requests since the last submission, with their responses. `clear` replaces the array. */
+/** The requests since the last submission, with their responses. `clearResults` replaces the array. */
 let sent: Exchange[] = []
 
 form.addEventListener('submit', (event) => {
@@ -29,14 +29,14 @@ form.addEventListener('submit', (event) => {
 })
 form.addEventListener('reset', () => {
   for (const list of form.querySelectorAll('datalist')) list.replaceChildren()
-  clear()
+  clearResults()
 })
 // The browser may restore this page from its back/forward cache. The reset keeps credentials out of that cache.
 addEventListener('pagehide', () => form.reset())
 
 async function submit(): Promise<void> {
   form.setAttribute('aria-busy', 'true')
-  clear()
+  clearResults()
   const sentBefore = sent
   outcome.textContent = 'Waiting for the API…'
   const { message, plans } = await listPlans()
@@ -49,7 +49,7 @@ async function submit(): Promise<void> {
   cards.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
 }
 
-function clear(): void {
+function clearResults(): void {
   sent = []
   for (const element of [outcome, exchanges, cards]) element.replaceChildren()
 }

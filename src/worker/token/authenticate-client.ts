@@ -44,7 +44,7 @@ export async function authenticateClient(
   const { nowMs, warn } = context
   const remembered = await verifiedSecrets.recall(credentials, nowMs)
   let counting: Promise<void> | undefined
-  /** Counts the sign-in as unverified, at most once. */
+  /** Counts the sign-in as unverified, at most once. @throws RateLimitError */
   const countUnverified = () => (counting ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
   if (remembered.hash === undefined) await countUnverified()
   else await countClientUse(rateLimits, 'known', clientId, warn)

@@ -94,7 +94,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   await publishIn('now', await propose(1, theirs))
   expect(await selectDuePublications(db)).toEqual([overtaken])
   expect(await selectRestored(db, [overtaken])).toMatchObject({ restored: [] })
-  for (const scope of ['all', 'contested'] as const) {
+  for (const scope of ['all', 'may-conflict'] as const) {
     const pages = readCompared(db, isInScope([overtaken], scope, [1]), 9e15)
     for await (const page of pages) expect(page).toMatchObject([{ planId: 1, isOvertaken: true, current: theirs }])
   }

@@ -146,9 +146,9 @@ export const catalog = {
     },
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
-      const findEffectToConfirm = (changes: readonly PlanChange[]) =>
+      const describeEffectToConfirm = (changes: readonly PlanChange[]) =>
         `${countPlans(changes.length)} will be as before publication ${id}.`
-      return publishChange({ ...prepared, dueAt: at }, run, { findEffectToConfirm, dryRun, review })
+      return publishChange({ ...prepared, dueAt: at }, run, { describeEffectToConfirm, dryRun, review })
     },
   }),
 
@@ -169,8 +169,9 @@ export const catalog = {
       const isCancelled = redone.state === 'cancelled'
       const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
       const oldPublication = `Publication ${id} by ${redone.actor}${approved}`
-      const findEffectToConfirm = () => `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const output = await publishChange(prepared, run, { findEffectToConfirm, dryRun, review })
+      const describeEffectToConfirm = () =>
+        `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
+      const output = await publishChange(prepared, run, { describeEffectToConfirm, dryRun, review })
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
       const notCancelled = await cancelRedone(run.store, id, newPublication, run.attribution)
@@ -251,11 +252,11 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
   const published = await publishChange({ ...prepared, dueAt: at }, run, {
     dryRun,
     review,
-    findEffectToConfirm: (changes) => {
+    describeEffectToConfirm: (changes) => {
       const { changed, removed } = countKinds(changes)
       return changed + removed === 0 ? undefined : `${countPlans(changed + removed)} will be changed or removed.`
     },
-    describeRest: (changes) => {
+    listSummaryLines: (changes) => {
       const { added, changed, removed } = countKinds(changes)
       return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${readFrom}`]
     },

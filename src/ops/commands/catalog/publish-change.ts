@@ -39,8 +39,8 @@ interface Options {
    * Returns an effect that the operator must confirm even if there is no warning, such as `3 plans will be removed.` Without such an
    * effect, returns undefined: then the operator is asked only if there is a warning.
    */
-  findEffectToConfirm?: (changes: readonly PlanChange[]) => string | undefined
-  describeRest?: (changes: readonly PlanChange[]) => string[]
+  describeEffectToConfirm?: (changes: readonly PlanChange[]) => string | undefined
+  listSummaryLines?: (changes: readonly PlanChange[]) => string[]
 }
 
 /**
@@ -76,13 +76,13 @@ function makeOutput(changes: readonly PlanChange[], publication?: Publication) {
 
 async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Options): Promise<void> {
   const { changes, notes, warnings, dueAt } = proposal
-  const { dryRun: isDryRun, review, findEffectToConfirm, describeRest } = options
+  const { dryRun: isDryRun, review, describeEffectToConfirm, listSummaryLines } = options
   if (changes.length > 0) await writeReview(review, proposal, run)
-  const effect = findEffectToConfirm?.(changes)
+  const effect = describeEffectToConfirm?.(changes)
   const hint = warnings.length > 0 ? 'There are warnings above.' : undefined
   const willAsk = changes.length > 0 && !isDryRun && Boolean(effect || hint)
   const report = willAsk ? run.reportAsked : run.report
-  report(...formatDifference(changes), ...(describeRest?.(changes) ?? []))
+  report(...formatDifference(changes), ...(listSummaryLines?.(changes) ?? []))
   run.warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   if (changes.length === 0) return run.report(nothingChanged)
   const when = describeWhen(dueAt, readNeedsApproval(run.store))

@@ -127,8 +127,8 @@ async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, ru
     ])
   }
   const output = await publishChange({ ...prepared, dueAt }, run, {
-    findEffectToConfirm: describeInvestability,
-    describeRest: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),
+    describeEffectToConfirm: describeInvestability,
+    listSummaryLines: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),
   })
   if (output.changes.length > 0) return output
   const pending = await selectPendingChanges(run.store, String(id))

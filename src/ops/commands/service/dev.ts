@@ -91,7 +91,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
   try {
     await prepareState(target, async (store) => {
       if (!(await becomesReady)) return
-      everyMinute(async () => {
+      runEveryMinute(async () => {
         const problem = await runSchedule(origin)
         if (problem === undefined || isStopped) return
         process.stderr.write(`Nothing was published at its time: ${problem}. Trying again in a minute.\n`)
@@ -112,14 +112,14 @@ const minuteMs = 60_000
 const marginMs = 100
 
 /** Runs `work` at the start of every minute, even if an earlier run has not ended. */
-function everyMinute(work: () => Promise<void>): void {
+function runEveryMinute(work: () => Promise<void>): void {
   const untilNextMinuteMs = minuteMs - (Date.now() % minuteMs)
-  const run = () => {
-    everyMinute(work)
+  const runAndWaitAgain = () => {
+    runEveryMinute(work)
     void work()
   }
   // unref: the timer does not keep the process alive.
-  setTimeout(run, untilNextMinuteMs + marginMs).unref()
+  setTimeout(runAndWaitAgain, untilNextMinuteMs + marginMs).unref()
 }
 
 /** Wrangler dev runs no Cron Trigger by itself. @returns why the schedule failed; undefined when it succeeded. */

@@ -7,7 +7,6 @@ import type { PlanChange } from '../../../db/publication-queries.ts'
 export interface MergeInput {
   /** The whole catalog at the file's revision. Undefined for a file without a revision: its plans overwrite those of the catalog. */
   base: readonly CatalogPlan[] | undefined
-  /** The plans of the file. */
   file: readonly CatalogPlan[]
   /** The whole catalog now. */
   current: readonly CatalogPlan[]
@@ -23,10 +22,10 @@ export interface MergedChange extends PlanChange {
 /** Merges the plans of a file, and the plans that pruning removes. @returns a change for each, even if the plan stays the same. */
 export function mergeCatalog({ base, file, current, isPruning }: MergeInput): MergedChange[] {
   const exported = base ?? current
-  // A plan with the same ID and another identifier is another plan: its fields must not be merged.
-  const identifiers = new Map([...exported, ...file].map(({ id, identifier }) => [id, identifier]))
+  // A plan with the same ID and another identifier than in the file is another plan: its fields must not be merged.
+  const fileIdentifiers = new Map([...exported, ...file].map(({ id, identifier }) => [id, identifier]))
   const indexSamePlans = (plans: readonly CatalogPlan[]) =>
-    new Map(plans.filter(({ id, identifier }) => identifiers.get(id) === identifier).map((plan) => [plan.id, plan]))
+    new Map(plans.filter(({ id, identifier }) => fileIdentifiers.get(id) === identifier).map((plan) => [plan.id, plan]))
   const exportedById = indexSamePlans(exported)
   const currentById = indexSamePlans(current)
   const changes = file.map((after): PlanChange => {
@@ -56,6 +55,6 @@ export function formatConflict({ identifier, field, own, current }: FieldConflic
   const plan = `Plan ${abbreviate(identifier)}`
   if (own === null && field === undefined) return `${plan}: the file removes it; it was changed in the catalog.`
   if (field === undefined) return `${plan}: the file changes it; it was removed from the catalog.`
-  const [ours, theirs] = abbreviatePair(own, current)
-  return `${plan}: ${field}: the file says ${ours}; the catalog says ${theirs}.`
+  const [fileText, catalogText] = abbreviatePair(own, current)
+  return `${plan}: ${field}: the file says ${fileText}; the catalog says ${catalogText}.`
 }

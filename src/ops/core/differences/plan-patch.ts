@@ -130,23 +130,23 @@ function readObject(value: unknown): Record<string, unknown> {
 }
 
 /**
- * Patches an object such as a category. If `given` has the ID of another shared object, returns that object, with the members that the
- * patch changes; if no plan has an object with that ID, returns `given` itself.
+ * Patches an object such as a category. If the patch has the ID of another shared object, returns that object, with the members that the
+ * patch changes; if no plan has an object with that ID, returns the patch itself.
  * @returns null if the patch removes the object.
  */
 function patchObject(
   field: string,
   before: Record<string, unknown>,
-  given: Record<string, unknown>,
+  patch: Record<string, unknown>,
   shared: SharedObjects,
 ): Record<string, unknown> | null {
-  const patched = { ...before, ...given }
-  if (given['id'] === null || Object.values(patched).every((value) => value === null)) return null
-  if (given['id'] === undefined || given['id'] === before['id']) return patched
-  const other = shared.get(makeSharedKey(field, given['id']))
+  const patched = { ...before, ...patch }
+  if (patch['id'] === null || Object.values(patched).every((value) => value === null)) return null
+  if (patch['id'] === undefined || patch['id'] === before['id']) return patched
+  const other = shared.get(makeSharedKey(field, patch['id']))
   // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
-  const changed = Object.entries(given).filter(([member, value]) => value !== before[member])
-  return other ? { ...other, ...Object.fromEntries(changed) } : given
+  const changed = Object.entries(patch).filter(([member, value]) => value !== before[member])
+  return other ? { ...other, ...Object.fromEntries(changed) } : patch
 }
 
 /** Patches plans of the catalog. @returns the patched plans, and all defects of the file. If there is a defect, some plans are missing. */

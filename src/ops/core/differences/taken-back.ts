@@ -37,14 +37,16 @@ function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentCh
   const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
     const samePath = compared.filter(({ paths }) => paths.has(path))
-    const isBack = samePath.some(({ earlier, paths }) => paths.get(path)?.from === to && !isNew(path, change, earlier))
+    const isTakenBack = samePath.some(
+      ({ earlier, paths }) => paths.get(path)?.from === to && !isNewValue(path, change, earlier),
+    )
     // The latest change of the path made the current value, which is lost.
-    return isBack ? samePath.slice(0, 1).map(({ earlier }) => earlier) : []
+    return isTakenBack ? samePath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 
 /** Tells if a value is new although it equals the value before `earlier`. */
-function isNew(path: string, change: PlanChange, earlier: PlanChange): boolean {
+function isNewValue(path: string, change: PlanChange, earlier: PlanChange): boolean {
   // `earlier` added the plan. Only a change that removes the plan takes this back.
   if (earlier.before === null && change.after !== null) return true
   const isReturn = mergeRules[path]?.dateField !== undefined

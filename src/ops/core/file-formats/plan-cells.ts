@@ -62,7 +62,7 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
   return cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === '')
 }
 
-/** Reads a cell that is not empty. The text `null` means no value. Returns a cell of a wrong type unchanged, so that the schema refuses it. */
+/** Reads a cell that is not empty. The text `null` gives null, or an empty list. Returns a cell of a wrong type unchanged, so that the schema refuses it. */
 export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   const isNull = cell === 'null' || (kind !== 'text' && typeof cell === 'string' && cell.trim() === 'null')
   if (isNull) return getEmptyValue(kind)

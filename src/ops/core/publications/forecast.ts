@@ -26,8 +26,8 @@ export interface PendingPublications {
 }
 
 interface ReadOptions {
-  /** `contested` reads only the plans that can keep a publication from being published. */
-  scope: 'all' | 'contested'
+  /** `may-conflict` reads only the plans that can keep a publication from being published. */
+  scope: 'all' | 'may-conflict'
   /** A change that will be published before the publications. All its plans are read. */
   firstChange?: readonly PlanChange[]
 }

@@ -23,7 +23,7 @@ export async function findPendingDoubts(
   const hasNewClaim = changes.some(({ before, after }) => listNewClaims(before, after).length > 0)
   const planIds = hasNewClaim ? undefined : changes.map(({ planId }) => planId)
   const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
-  const pending = await readPending(db, rows, { scope: 'contested', firstChange: changes })
+  const pending = await readPending(db, rows, { scope: 'may-conflict', firstChange: changes })
   const withoutChange = forecastPublications(pending)
   const withChange = forecastPublications(pending, changes)
   return pending.rows.flatMap((row) => {
@@ -65,10 +65,10 @@ function describeEffect(
     if (change === undefined) return []
     if (before === null) return `add ${after?.identifier}`
     if (after === null) return `remove ${before.identifier}`
-    const changedFields = listFields(change)
+    const changedFields = nameChangedFields(change)
     const mergedPlan = mergedByPlan.get(planId) ?? {}
     return (
-      [...listFields({ planId, before, after })]
+      [...nameChangedFields({ planId, before, after })]
         // A computed field, such as `isInvestable`, follows from another field, which the sentence names.
         .filter((field) => changedFields.has(field) && !mergeRules[field]?.compute)
         .map((field) => `set ${field} of ${after.identifier} to ${abbreviate(Reflect.get(mergedPlan, field))}`)
@@ -78,6 +78,6 @@ function describeEffect(
   return [`Publication ${row.id} by ${row.actor} will ${nameSome(effects)}, ${describeDue(row)}.`]
 }
 
-function listFields({ before, after }: PlanChange): Set<string> {
+function nameChangedFields({ before, after }: PlanChange): Set<string> {
   return new Set([...comparePlans(before, after).keys()].map((path) => path.replace(/\..*/, '')))
 }

@@ -48,7 +48,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
   const changesById = planIds && (await selectChangesOf(store.db, rowIds, planIds))
-  const pending = await readPending(store.db, await listForForecast(store.db, rows), { scope: 'contested' })
+  const pending = await readPending(store.db, await listForForecast(store.db, rows), { scope: 'may-conflict' })
   const forecast = forecastPublications(pending)
   return rows.map((row) => {
     const changes = changesById?.get(row.id) ?? []
@@ -85,7 +85,7 @@ export async function forecastPlans(
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
   // `readPending` reads the plans of `firstChange`. This change keeps the plan as it is.
   const firstChange = plan && [{ planId: plan.id, before: plan, after: plan }]
-  const pending = await readPending(db, due, firstChange ? { scope: 'contested', firstChange } : { scope: 'all' })
+  const pending = await readPending(db, due, firstChange ? { scope: 'may-conflict', firstChange } : { scope: 'all' })
   return forecastPublications(pending).plans
 }
 
@@ -107,9 +107,9 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   const row = await findPublication(store, id)
   const redone = row.redoneId === null ? undefined : await findPublication(store, row.redoneId)
   const publications = await listForForecast(db, [row])
-  // Other publications may have thousands of plans: a forecast with them reads only contested plans, so its changes are incomplete.
+  // Other publications may have thousands of plans: a forecast with them reads only plans that may conflict, so its changes are incomplete.
   const isAlone = publications.length === 1
-  const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'contested' })
+  const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'may-conflict' })
   const { obstacle, changes } = forecastPublications(pending).byId.get(id) ?? { obstacle: undefined, changes: [] }
   return {
     row: addObstacle(row, obstacle),
@@ -131,12 +131,12 @@ export async function listLoggedChanges({ db }: Store, rows: readonly Publicatio
   )
 }
 
-/** Reads a publication's change of one plan. @param plan its ID, or a present or past identifier. @throws UserError if there is none. */
-export async function findPlanChange({ db, target }: Store, id: number, plan: string): Promise<PlanChange> {
-  const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
+/** Reads a publication's change of a plan. If several plans had the identifier, takes the lowest ID. @throws UserError if there is none. */
+export async function findPlanChange({ db, target }: Store, id: number, identifierOrId: string): Promise<PlanChange> {
+  const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, identifierOrId))
   if (change) return change
   throw new UserError([
-    `Publication ${id} did not change a plan ${abbreviate(plan)}.`,
+    `Publication ${id} did not change a plan ${abbreviate(identifierOrId)}.`,
     `See: ${describeCommand(target, 'catalog', 'show', String(id))}`,
   ])
 }

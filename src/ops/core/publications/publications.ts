@@ -259,7 +259,6 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
   return findPublication(store, result.publication.id)
 }
 
-/** @returns `1 plan`, or such as `2 plans`. */
 export function countPlans(count: number): string {
   return `${count} ${count === 1 ? 'plan' : 'plans'}`
 }

@@ -192,6 +192,7 @@ async function checkKeys(
 
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
   const signing = keys.find(({ use }) => use === 'signs')
+  // `checkSigning` reports this.
   if (signing === undefined) return []
   const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
