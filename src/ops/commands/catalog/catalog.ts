@@ -154,7 +154,7 @@ export const catalog = {
 
   redo: verb({
     ...repeatVerb,
-    help: 'republish a conflicted, cancelled or waiting publication, overwriting later changes',
+    help: 'make an unpublished publication again, overwriting later changes',
     example: 'catalog redo 12',
     flags: {
       ...previewFlags,

@@ -54,7 +54,8 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { known, problems } = await readKnown(leaks, run)
   const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, known)))
   const leftOut = allLeaks.length - leaks.length
-  if (leftOut > 0) run.warn(`Leaks not listed: ${leftOut}. Delete the listed leaks from the text, and run this again.`)
+  if (leftOut > 0)
+    run.warn(`Leaks not listed: ${leftOut}. Delete the listed leaks from the text, and run the command again.`)
   const hasToken = leaks.some(({ kind }) => kind === 'token')
   const output = {
     data: rows,
@@ -63,7 +64,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   }
   if (problems.length > 0) {
     run.print(output)
-    throw new UserError([...problems, 'Not everything could be read: run this again later.'])
+    throw new UserError([...problems, 'Not everything could be read: run the command again later.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
   const none = `Nothing matches a live secret, token or key of ${where}: each leak has ended, or belongs to another environment.`

@@ -73,7 +73,7 @@ export async function changeAndMark<Made extends Entries>(
   const attempt = findAndChange()
   if (endsAccess(kind) && (await isSlow(attempt))) warn(`${await markWithoutDatabase()} Waiting for the database …`)
   const { before, made } = await attempt.catch(async (error: unknown) => {
-    const again = 'When it answers, run the command again.'
+    const again = 'When the database answers, run the command again.'
     if (isRefusal(error)) {
       if (store.changes.isMarked) await takeMarkBack(store, warn, name)
     } else if (endsAccess(kind)) {

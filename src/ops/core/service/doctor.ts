@@ -218,7 +218,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
   const scheduleAdvice = target.remote
-    ? 'After a deploy, it starts within 15 minutes. See "The schedule doesn\'t run" in src/worker/ONCALL.md.'
+    ? 'After a deploy, the schedule starts within 15 minutes. See "The schedule doesn\'t run" in src/worker/ONCALL.md.'
     : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < nowSeconds)
   const unapproved = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < nowSeconds)

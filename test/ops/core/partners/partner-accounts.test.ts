@@ -174,7 +174,7 @@ describe('the cached copy of a partner', () => {
   const failed = 'The database did not answer.'
   const ended =
     'acme is marked in the cache: the partner gets no token and no list, starting about three minutes from now, as long as the database also fails for the Worker.'
-  const again = 'When it answers, run the command again.'
+  const again = 'When the database answers, run the command again.'
   const readEntry = async (clientId: string) =>
     (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
   afterEach(() => void vi.useRealTimers())
