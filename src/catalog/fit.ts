@@ -50,16 +50,17 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
   const contradictions: Contradiction[] = []
   const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
 
+  /** Adds the claims of a plan of the change. A claim is new unless `current`, the plan in the catalog, has it. */
   const addClaims = (plan: PlainPlan, current: PlainPlan | null) => {
     const newKeys = new Set(listNewClaims(current, plan).map(makeClaimKey))
     for (const claim of listClaims(plan)) {
       const key = makeClaimKey(claim)
       const isNew = newKeys.has(key)
-      const earlier = claims.get(key)
-      if (earlier === undefined) claims.set(key, { ...claim, plan: readIdentifier(plan), isNew })
+      const earlierClaim = claims.get(key)
+      if (earlierClaim === undefined) claims.set(key, { ...claim, plan: readIdentifier(plan), isNew })
       else {
-        compareClaims({ ...claim, plan: readIdentifier(plan) }, earlier)
-        earlier.isNew ||= isNew
+        compareClaims({ ...claim, plan: readIdentifier(plan) }, earlierClaim)
+        earlierClaim.isNew ||= isNew
       }
     }
   }

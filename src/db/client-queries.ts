@@ -43,8 +43,8 @@ const checkQuery = writeQuery(sql`
   )`)
 
 /**
- * Also selects the hashes of secrets for a list, so that every copy of the answer has them for a sign-in. @throws StorageError when D1
- * fails
+ * Selects the hashes of secrets even when a request for plans needs none: a later sign-in may use a copy of the answer.
+ * @throws StorageError when D1 fails
  */
 export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,

@@ -66,7 +66,7 @@ export async function selectPartner(
   return newestRow
 }
 
-/** Selects partners after changes. `secrets` has the secrets that work at `atSeconds`, a Unix second. Default: now. */
+/** Selects rows of the record, each a partner after one change. `secrets` has the secrets that work at `atSeconds`. Default: now. */
 function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
   // The HTTP API passes numbers as text. `value ->> …` is no column, so SQLite would not turn the text back into a number.
   const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`

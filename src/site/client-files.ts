@@ -14,7 +14,7 @@ const run = promisify(execFile)
 /** Returns the file name of the npm package, and its checksum for npm. @param folder must have a subfolder `client` */
 export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
-  const write = async (file: string, imports: RegExp, types: string) => {
+  const writeClient = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
     await writeFile(
       join(folder, file),
@@ -22,8 +22,8 @@ export async function writeClients(folder: string) {
     )
   }
   const typescript = 'client/investment-plans.mts'
-  await write(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes())
-  await write('client/investment_plans.py', /^from plan_types .*\n/m, formatPythonTypes())
+  await writeClient(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes())
+  await writeClient('client/investment_plans.py', /^from plan_types .*\n/m, formatPythonTypes())
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 

@@ -28,19 +28,19 @@ export function describePublication(
   merge = '',
 ): string {
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
-  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  const catalogCommand = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   const publication = `${describePlace(target)} Publication ${id}`
   switch (state) {
     case 'published':
-      return `${publication} is published${merge}. To take it back: ${command('undo')}`
+      return `${publication} is published${merge}. To take it back: ${catalogCommand('undo')}`
     case 'scheduled':
-      return `${publication} is scheduled for ${time}${merge}. To stop it: ${command('cancel')}`
+      return `${publication} is scheduled for ${time}${merge}. To stop it: ${catalogCommand('cancel')}`
     case 'waiting': {
       const when = time === undefined ? '' : `, and is then published at ${time}`
-      return `${publication} needs the approval of another operator${when}: ${command('approve')}`
+      return `${publication} needs the approval of another operator${when}: ${catalogCommand('approve')}`
     }
     default:
-      return `${publication} is ${state}. To make it again: ${command('redo')}`
+      return `${publication} is ${state}. To make it again: ${catalogCommand('redo')}`
   }
 }
 

@@ -96,6 +96,7 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   throw new UserError([`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}.`, see])
 }
 
+/** @param name the plan's identifier or ID. @returns also the revision of the catalog. @throws UserError when there is no such plan. */
 export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
   const found = await selectCatalogPlan(store.db, name)
   if (found) return found

@@ -39,15 +39,15 @@ export function mergeCatalog({ base, file, current, isPruning }: MergeInput): Me
   return mergeChanges(currentById, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 
-/** Merges changes that were computed from an earlier catalog. @param current the plans in the catalog now, by ID. */
+/** Merges changes of an earlier catalog into the catalog now. A field in conflict keeps the value of the change. */
 export function mergeChanges(
-  current: ReadonlyMap<number, CatalogPlan>,
+  currentById: ReadonlyMap<number, CatalogPlan>,
   changes: readonly PlanChange[],
 ): MergedChange[] {
   return changes.map(({ planId, before, after }) => {
-    const currentPlan = current.get(planId) ?? null
-    const { plan, conflicts } = mergePlan(before, after, currentPlan)
-    return { planId, before: currentPlan, after: plan, conflicts }
+    const currentPlan = currentById.get(planId) ?? null
+    const { plan: mergedPlan, conflicts } = mergePlan(before, after, currentPlan)
+    return { planId, before: currentPlan, after: mergedPlan, conflicts }
   })
 }
 

@@ -31,7 +31,7 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const defects = [...table.defects]
   const patches = new Map<string, PlanPatch>()
   for (const row of table.rows) {
-    const fields = readFields(table, row, true)
+    const fields = readFields(table, row, { isPartial: true })
     const place: Place = { ...row.place, field: 'identifier' }
     const { identifier } = fields
     if (typeof identifier !== 'string') {

@@ -70,7 +70,7 @@ function isOptional({ field, member = '' }: PlanColumn): boolean {
 
 /** Reads all fields of a plan. An object whose cells are all empty is null. Amounts get only the currencies whose cell is not empty. */
 function readPlanRow(table: PlanTable, row: PlanRow): Record<string, unknown> {
-  const plan = readFields(table, row, false)
+  const plan = readFields(table, row, { isPartial: false })
   for (const { name, shape } of planFields) {
     if ('kind' in shape) continue
     const object = plan[name]

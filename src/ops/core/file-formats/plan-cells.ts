@@ -54,8 +54,8 @@ export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat)
   const text = typeof value === 'string' ? value : ''
   if (kind === 'date') return format.isCsv ? text : new Date(`${text}T00:00:00Z`)
   // In .xlsx, cells have types: a text is kept, unless `decodeCell` would remove its own apostrophe, or read the text "null" as no value.
-  const isInDanger = format.isCsv || text.startsWith("'") || text === 'null'
-  return isInDanger && needsApostrophe(text) ? `'${text}` : text
+  const mayBeMisread = format.isCsv || text.startsWith("'") || text === 'null'
+  return mayBeMisread && needsApostrophe(text) ? `'${text}` : text
 }
 
 export function isEmptyCell(cell: Cell | undefined): boolean {

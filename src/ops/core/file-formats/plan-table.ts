@@ -241,7 +241,7 @@ function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
 }
 
 /** @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list. */
-export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
+export function readFields({ columns }: PlanTable, { cells }: PlanRow, { isPartial }: { isPartial: boolean }) {
   const fields: Record<string, unknown> = {}
   for (const { field, member, kind, index } of columns) {
     const cell = cells[index] ?? null

@@ -91,13 +91,10 @@ export async function replaceSecrets(
   await deleteLeftovers(store.db).catch(() => {})
   const { credentials, changedAt, tokensValidFrom } = made
   const graceEnd = replacement.kind === 'rotate' ? changedAt + replacement.graceSeconds : null
+  // `replace-newest` keeps the older of two secrets, which comes first. A single secret has no `expiresAt`.
   const olderSecretEnd = before.secrets[0]?.expiresAt ?? null
-  return {
-    before,
-    credentials,
-    earlierExpiresAt: kind === 'replace-newest' ? olderSecretEnd : graceEnd,
-    tokensValidFrom,
-  }
+  const earlierExpiresAt = kind === 'replace-newest' ? olderSecretEnd : graceEnd
+  return { before, credentials, earlierExpiresAt, tokensValidFrom }
 }
 
 /** @returns the partner's entries. They have the new entry only if the change makes KV's copy of the partner wrong. */

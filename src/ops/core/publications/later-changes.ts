@@ -12,15 +12,14 @@ export interface LaterChange {
 }
 
 /**
- * Finds the publications that changed the fields of `conflicts`, the latest first.
- * @param planIds the IDs of the plans with a conflict. The plans of `conflicts` have only identifiers.
- * @param afterRevision finds only publications after this revision. Undefined: finds all.
+ * Finds the publications after a revision that changed the fields of `conflicts`, the latest first.
+ * @param planIds plans that include the plans of `conflicts`: a conflict has only the identifier of its plan.
  */
 export async function findLaterChanges(
   db: OperatorDatabase,
   conflicts: readonly FieldConflict[],
   planIds: readonly number[],
-  afterRevision: number | undefined,
+  afterRevision: number,
 ): Promise<LaterChange[]> {
   const publications = await selectPublications(db, { planIds, afterRevision })
   const publicationIds = publications.map(({ id }) => id)

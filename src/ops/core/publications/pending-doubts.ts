@@ -51,7 +51,10 @@ function describeConflict(
   return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
 }
 
-/** @param merged the plans of the publication, merged with `changes`. */
+/**
+ * @param proposed the changes of the publication, as its author proposed them.
+ * @param merged the changes of the publication, merged with `changes`: the change whose doubts are listed.
+ */
 function describeEffect(
   row: PublicationRow,
   proposed: readonly PlanChange[],

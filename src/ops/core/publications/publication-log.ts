@@ -119,13 +119,14 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   }
 }
 
-/** Lists each field that publications changed, for a table, in the order of `rows`. Leaves out publications that are not published. */
-export async function listLoggedChanges({ db }: Store, rows: readonly PublicationRow[]) {
-  const published = rows.filter(({ revision }) => revision !== null)
-  const rowIds = published.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, rowIds)
+/** Makes a row of a table for each changed field, in the order of `publications`. Leaves out publications that are not published. */
+export async function listLoggedChanges({ db }: Store, publications: readonly PublicationRow[]) {
+  const published = publications.filter(({ state }) => state === 'published')
+  const publishedIds = published.map(({ id }) => id)
+  const changesById = await selectChangesOf(db, publishedIds)
   return published.flatMap(({ id: number, decidedAt, actor: by, note }) =>
     listChangedFields(changesById.get(number) ?? []).map(({ plan, name, field, before, after }) => {
+      // A published publication has `decidedAt`.
       return { number, time: formatIsoTime(decidedAt ?? 0), by, plan, name, field, before, after, note }
     }),
   )

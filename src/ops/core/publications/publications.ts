@@ -83,7 +83,10 @@ export async function publishProposal(
   throw new UserError(changedMeanwhile)
 }
 
-/** Until now, other commands don't see the publication. @returns false when others published after the comparison: nothing was changed. */
+/**
+ * Takes a publication out of the state `staging`, in which other commands don't see it: publishes it, or lets it wait in `state`.
+ * @returns false when others published after the comparison: nothing was changed.
+ */
 function publishOrLetWait(
   store: Store,
   decision: Decision,
@@ -125,11 +128,14 @@ async function changeStateOnce(
 function checkPublishedOrPending({ target }: Store, row: PublicationRow): Publication {
   const { id, state, dueAt, conflict, decidedBy } = row
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
-  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  const catalogCommand = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   throw new UserError(
     state === 'conflicted'
-      ? [`Publication ${id} conflicted, and was not published: ${conflict}.`, `To make it again: ${command('redo')}`]
-      : [`Publication ${id} was cancelled by ${decidedBy}, and was not published.`, `See: ${command('show')}`],
+      ? [
+          `Publication ${id} conflicted, and was not published: ${conflict}.`,
+          `To make it again: ${catalogCommand('redo')}`,
+        ]
+      : [`Publication ${id} was cancelled by ${decidedBy}, and was not published.`, `See: ${catalogCommand('show')}`],
   )
 }
 
@@ -242,11 +248,11 @@ export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
 export function makeStateError({ target }: Store, row: PublicationRow, problem: string): UserError {
   const { id, state, decidedBy } = row
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
-  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  const catalogCommand = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   return new UserError([
     `Publication ${id} ${problem}: it is ${state}${by}.`,
-    ...(state === 'published' ? [`To take it back: ${command('undo')}`] : []),
-    ...(isPending({ state }) ? [`To stop it: ${command('cancel')}`] : []),
+    ...(state === 'published' ? [`To take it back: ${catalogCommand('undo')}`] : []),
+    ...(isPending({ state }) ? [`To stop it: ${catalogCommand('cancel')}`] : []),
   ])
 }
 

@@ -161,7 +161,7 @@ async function checkKeys(
   const kids = keys.map(({ kid }) => kid)
   const kidsAfterDeploy = listKeys(latest, nowSeconds).map(({ kid }) => kid)
   const newestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
-  const command = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
+  const keysCommand = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
   const deploy = describeDeploy(target)
   const isDeployDue = kids.join() !== kidsAfterDeploy.join()
   const dropped = kids.filter((kid) => newestEntry(kid)?.kind === 'keys-drop')
@@ -170,16 +170,16 @@ async function checkKeys(
   const mustBeRecorded = target.remote && entries !== undefined
   const unrecorded = kids.filter((kid) => mustBeRecorded && newestEntry(kid) === undefined)
   const results = [
-    ...checkSigning(live, nowSeconds, isDeployDue ? deploy : command('rotate')),
+    ...checkSigning(live, nowSeconds, isDeployDue ? deploy : keysCommand('rotate')),
     ...dropped.map((kid) =>
-      problem(`The key ${kid} was dropped, and is in use. Drop it again: ${command('drop', kid, '--leaked')}`),
+      problem(`The key ${kid} was dropped, and is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
     ),
     ...misnamed.map((name) =>
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
     ),
     ...unrecorded.map((kid) =>
       warning(
-        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${command('record', kid)}. If nobody knows who set it, run: ${command('drop', kid, '--leaked')}`,
+        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${keysCommand('record', kid)}. If nobody knows who set it, run: ${keysCommand('drop', kid, '--leaked')}`,
       ),
     ),
   ]
@@ -187,7 +187,7 @@ async function checkKeys(
     const [before, after] = [kids, kidsAfterDeploy].map((all) => all.join(', ') || 'none')
     results.push(warning(`The next deploy changes the keys from ${before} to ${after}. Run: ${deploy}`))
   }
-  return results.length > 0 ? results : checkKeyAge(keys, nowSeconds, command('rotate'))
+  return results.length > 0 ? results : checkKeyAge(keys, nowSeconds, keysCommand('rotate'))
 }
 
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
@@ -216,7 +216,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
   const [nowSeconds, open] = await Promise.all([selectNowSeconds(db), listPublications(store, { states: openStates })])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
-  const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
+  const catalogCommand = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
   const scheduleAdvice = target.remote
     ? 'After a deploy, the schedule starts within 15 minutes. See "The schedule doesn\'t run" in src/worker/ONCALL.md.'
     : 'Start npm run dev.'
@@ -226,22 +226,22 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
-        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${scheduleAdvice} To publish it now: ${command('redo', id)}`,
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${scheduleAdvice} To publish it now: ${catalogCommand('redo', id)}`,
     ),
     ...unapproved.map(
       ({ id, dueAt }) =>
-        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${catalogCommand('approve', id)}`,
     ),
     ...inConflict.map(({ id, willConflict, conflictsWith: [earlierId] }) => {
       const fix =
         earlierId === undefined
-          ? `To make it again: ${command('redo', id)}`
-          : `To keep its values, cancel publication ${earlierId}: ${command('cancel', earlierId)}`
-      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${command('cancel', id)}`
+          ? `To make it again: ${catalogCommand('redo', id)}`
+          : `To keep its values, cancel publication ${earlierId}: ${catalogCommand('cancel', earlierId)}`
+      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${catalogCommand('cancel', id)}`
     }),
     ...conflicted.map(
       ({ id, conflict }) =>
-        `Publication ${id} was not published: ${conflict}. To make it again: ${command('redo', id)}; to cancel it: ${command('cancel', id)}`,
+        `Publication ${id} was not published: ${conflict}. To make it again: ${catalogCommand('redo', id)}; to cancel it: ${catalogCommand('cancel', id)}`,
     ),
   ]
   if (problems.length > 0) return problems.map(problem)
