@@ -41,7 +41,7 @@ export function quoteWords(words: readonly string[]): string {
 /** Matches SQLite's errors that mean that the database lacks a migration. */
 export const outdatedSchema = /no such (?:table|column)|has no column named/
 
-export function describeMigration(target: Target): string {
+export function describeMigrate(target: Target): string {
   return describeCommand(target, 'migrate', ...(target.remote ? [] : ['--local']))
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
-import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
+import { describeMigrate, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { findCauseMessage, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
@@ -35,7 +35,7 @@ export function withMigratedStore<T>(
 
 function locateState({ persistTo, ...target }: Target): { state: string; migration: string } {
   const state = resolve(persistTo ?? '.wrangler/state')
-  return { state, migration: describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
+  return { state, migration: describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
 }
 
 /** @throws UserError for a database that is not migrated or can't be used. */

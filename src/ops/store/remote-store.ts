@@ -1,7 +1,7 @@
 // Opens D1 and KV of a deployed environment over Cloudflare's HTTP API. Paths, methods and bodies are those of wrangler's own calls.
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
-import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
+import { describeMigrate, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type CloudflareCall, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, isCausedBy } from './failure.ts'
@@ -42,7 +42,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema))
-      throw new UserError([`The database of [env.${target.env}] is not migrated.`, `Run: ${describeMigration(target)}`])
+      throw new UserError([`The database of [env.${target.env}] is not migrated.`, `Run: ${describeMigrate(target)}`])
     const cloudflareError = findCloudflareError(error)
     if (cloudflareError === undefined) throw error
     throw new UserError([cloudflareError.message, ...describeOutcome(target, changes)])

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, t
 import type { OperatorDatabase } from '../../../src/db/operator-database.ts'
 import { selectNowSeconds, selectPartners } from '../../../src/db/partner-queries.ts'
 import { partnerContacts } from '../../../src/db/schema.ts'
-import { describeMigration, type Target } from '../../../src/ops/shared/target.ts'
+import { describeMigrate, type Target } from '../../../src/ops/shared/target.ts'
 import { isCausedBy } from '../../../src/ops/store/failure.ts'
 import { withLocalStore } from '../../../src/ops/store/local-store.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
@@ -72,7 +72,7 @@ describe.each(Object.entries(targets))('a command on a %s store', (_, target) =>
   test('refuses a database that is not migrated, with the command that migrates it', () => {
     const error = String(errorsBeforeMigration.get(target))
     expect(error).toMatch(/^UserError: .* is not migrated\.\nRun: /)
-    expect(error).toContain(describeMigration(target))
+    expect(error).toContain(describeMigrate(target))
   })
 
   const contact = 'hidden'.repeat(40)

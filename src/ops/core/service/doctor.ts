@@ -8,7 +8,7 @@ import { findCloudflareError, isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
-import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
+import { describeCommand, describeDeploy, describeMigrate, outdatedSchema, type Target } from '../../shared/target.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
@@ -112,7 +112,7 @@ function readAppliedMigrations(db: Store['db']): Promise<string[]> {
 function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): CheckResult {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
-    return problem(`${missing.join(', ')} not applied. Run: ${describeMigration(target)}`)
+    return problem(`${missing.join(', ')} not applied. Run: ${describeMigrate(target)}`)
   }
   const unknown = applied.filter((file) => !known.includes(file))
   if (unknown.length === 0) return ok(`all ${known.length} applied.`)
