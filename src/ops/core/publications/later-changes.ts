@@ -12,14 +12,15 @@ export interface LaterChange {
 }
 
 /**
- * Finds the publications after a revision that changed the fields of `conflicts`, the latest first.
+ * Finds the publications that changed the fields of `conflicts`, the latest first.
  * @param planIds plans that include the plans of `conflicts`: a conflict has only the identifier of its plan.
+ * @param afterRevision finds only publications after this revision. Undefined: finds all.
  */
 export async function findLaterChanges(
   db: OperatorDatabase,
   conflicts: readonly FieldConflict[],
   planIds: readonly number[],
-  afterRevision: number,
+  afterRevision: number | undefined,
 ): Promise<LaterChange[]> {
   const publications = await selectPublications(db, { planIds, afterRevision })
   const publicationIds = publications.map(({ id }) => id)
