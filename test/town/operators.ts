@@ -7,7 +7,7 @@ import { writeLastingRowsQuery } from '../../src/db/copy-queries.ts'
 import { createOperatorDatabase } from '../../src/db/operator-database.ts'
 import type { SecretReplacement } from '../../src/db/partner-changes.ts'
 import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
-import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
+import { readCatalogAt } from '../../src/ops/core/catalog/catalog-plans.ts'
 import { checkDroppable, dropKey, rotateKeys, recordIfMissing } from '../../src/ops/core/keys/key-ring.ts'
 import { isKeyInUse, recordReplacedKey, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
 import { changePartner, replaceSecrets, type PartnerRequest } from '../../src/ops/core/partners/account-changes.ts'
@@ -245,8 +245,8 @@ export function createOperators(world: World) {
 
   /** Exports the catalog, works on the file for a while, and imports it. */
   async function importFile(actor: string): Promise<void> {
-    let file: Awaited<ReturnType<typeof readCatalogFile>> | undefined
-    await run(actor, { kind: 'export' }, async (store) => void (file = await readCatalogFile(store)))
+    let file: Awaited<ReturnType<typeof readCatalogAt>> | undefined
+    await run(actor, { kind: 'export' }, async (store) => void (file = await readCatalogAt(store)))
     if (file === undefined) return
     await clock.sleep(random.around(8 * minuteMs))
     const edits: Edit[] = []

@@ -3,7 +3,7 @@ import { abbreviate } from '../../../abbreviate.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { chooseExportFormat, formatCatalogFile, readCatalog, readUpdate } from '../../core/catalog/catalog-formats.ts'
 import { prepareImport, prepareUpdate, type CatalogImport } from '../../core/catalog/catalog-import.ts'
-import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
+import { readCatalogAt } from '../../core/catalog/catalog-plans.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
 import { readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
 import { cancelRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
@@ -104,7 +104,7 @@ export const catalog = {
     async run({ for: purpose, at, output, force }, { store }) {
       const format = chooseExportFormat(output, purpose)
       if (output !== undefined) await checkFileIsNew(output, force)
-      const file = await readCatalogFile(store, at)
+      const file = await readCatalogAt(store, at)
       const content = await formatCatalogFile(file, format, purpose)
       if (output === undefined) return { text: String(content) }
       await writeOutput(output, content)

@@ -27,7 +27,7 @@ export type { PlanSummary }
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
-  const plans = isAhead ? await forecastCatalog(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
+  const plans = isAhead ? await forecastCatalog(store, atSeconds) : (await readCatalogAt(store, atSeconds)).plans
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
@@ -50,8 +50,8 @@ async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
   return atSeconds > (await selectNowSeconds(db))
 }
 
-/** Reads the catalog with its revision. @throws UserError when the time is in the future, or before the first publication. */
-export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
+/** Reads the catalog of a past time, by default of now. @throws UserError for a future time, or one before the first publication. */
+export async function readCatalogAt(store: Store, atSeconds?: number): Promise<CatalogFile> {
   if (atSeconds === undefined) return selectCatalog(store.db)
   if (await isFuture(store, atSeconds)) {
     throw new UserError(

@@ -4,7 +4,7 @@ import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-
 import type { CatalogUpdate } from '../../../../src/ops/core/differences/plan-patch.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin, type CatalogOrigin } from '../../../../src/db/catalog-queries.ts'
-import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { findPlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport, prepareUpdate, type ImportChoice } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
 import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
@@ -44,7 +44,7 @@ const rename = (file: CatalogFile, identifier: string, name: string): CatalogFil
 
 test('an edited export leaves a plan closed and another withdrawn that were so after the export', async () => {
   await invalidateLists(store, attribution)
-  const exported = await readCatalogFile(store)
+  const exported = await readCatalogAt(store)
   await closePlan(store, 'cash', 'Sold out.', request)
   await setViewable(store, 'gold', { countries: ['UG'], isViewable: false }, request)
   const { isMerged, changes, unchanged, notes } = await importFile(rename(exported, 'cash', 'Better cash'))
@@ -57,7 +57,7 @@ test('an edited export leaves a plan closed and another withdrawn that were so a
 })
 
 test('an old export without an edit changes nothing, and the note names the flag that brings its values back', async () => {
-  const exported = await readCatalogFile(store)
+  const exported = await readCatalogAt(store)
   const unchanged = await prepareImport(store, exported)
   await importFile(rename(exported, 'cash', 'Theirs'))
   const outdated = await prepareImport(store, exported)
@@ -69,7 +69,7 @@ test('an old export without an edit changes nothing, and the note names the flag
 })
 
 test('a field that both changed is refused with both values, and nothing is changed', async () => {
-  const exported = await readCatalogFile(store)
+  const exported = await readCatalogAt(store)
   await importFile(rename(exported, 'cash', 'Theirs'))
   const [theirs] = await listPublications(store, {})
   await expect(importFile(rename(exported, 'cash', 'Ours'))).rejects.toThrow(
@@ -96,7 +96,7 @@ test.each<[title: string, ours: Partial<CatalogPlan>, theirs: string[], values: 
     'the file says 13.3; the catalog says 13.1.',
   ],
 ])('a file with %s is refused, and names the author', async (_, ours, theirs, values) => {
-  const exported = await readCatalogFile(store)
+  const exported = await readCatalogAt(store)
   await setFields(store, 'cash', theirs, request)
   const [latest] = await listPublications(store, {})
   const refused = prepareImport(store, { ...exported, plans: [{ ...cash, ...ours }] })
@@ -109,7 +109,7 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   ['without a revision', { origin: undefined }, {}],
   ['that overwrites', {}, { isOverwriting: true }],
 ])('an old file %s warns of what it takes back of others, also as an update', async (_, overrides, choice) => {
-  const old = { ...(await readCatalogFile(store)), ...overrides }
+  const old = { ...(await readCatalogAt(store)), ...overrides }
   await closePlan(store, 'gold', 'Sold out.', request)
   await setFields(store, 'cash', ['performance1=9', 'performanceDate=2026-11-01'], request)
   await importPlans([makePlan({ id: 3, identifier: 'new' })])
@@ -134,7 +134,7 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
 })
 
 test('an old file takes back changes of many publications ago; the authors of the current values are named, the latest first', async () => {
-  const { plans } = await readCatalogFile(store)
+  const { plans } = await readCatalogAt(store)
   for (const value of [2.8, 12.9]) await setFields(store, 'cash', [`performance1=${value}`], request)
   const [fix] = await listPublications(store, {})
   for (let days = 1; days <= 31; days++) await setFields(store, 'gold', [`lockInPeriod=${days}`], request)
@@ -146,7 +146,7 @@ test('an old file takes back changes of many publications ago; the authors of th
 test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
   const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
   await publishPlans(store.db, [newer(cash), newer(gold)])
-  const { origin } = await readCatalogFile(store)
+  const { origin } = await readCatalogAt(store)
   await closePlan(store, 'gold', 'Sold out.', request)
   await importFile({ plans: [{ ...cash, name: 'New' }, gold], origin })
   expect(await listPlans(store)).toEqual([
@@ -161,7 +161,7 @@ test('an export of the past carries its revision: importing it unchanged changes
   await spreadTimes(env.DB)
   const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
   await closePlan(store, 'cash', 'Sold out.', request)
-  const past = await readCatalogFile(store, 1000)
+  const past = await readCatalogAt(store, 1000)
   expect(past.plans).toEqual([cash, gold])
   await importFile(past)
   expect(await findPlan(store, 'cash')).toEqual(closed)
@@ -173,7 +173,7 @@ test.each([
   ['another catalog', { catalog: '0'.repeat(16) }],
   ['an unknown revision', { revision: 1 }],
 ])('a file of %s is refused, unless --overwrite', async (_, origin) => {
-  const exported = rename(await readCatalogFile(store), 'cash', 'New')
+  const exported = rename(await readCatalogAt(store), 'cash', 'New')
   const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.db)), ...origin } }
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
@@ -193,7 +193,7 @@ describe('a partial update', () => {
   }
 
   test('of an edited export keeps later changes by others, and changes only what it names', async () => {
-    const exported = await readCatalogFile(store)
+    const exported = await readCatalogAt(store)
     await importFile(rename(exported, 'cash', 'Theirs'))
     await importPlans([makePlan({ id: 3, identifier: 'new' })])
     const { isMerged } = await update(
@@ -209,7 +209,7 @@ describe('a partial update', () => {
   })
 
   test('never changes a plan that took over the identifier of another one after the export', async () => {
-    const exported = await readCatalogFile(store)
+    const exported = await readCatalogAt(store)
     await importFile({ plans: [gold] }, { isPruning: true })
     const successor = makePlan({ id: 9, identifier: 'cash', performance1: 9.9, performanceDate: '2026-11-20' })
     await importPlans([successor])

@@ -1,7 +1,7 @@
 // The catalog as it was, exact to the second.
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
-import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { findPlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
@@ -55,7 +55,7 @@ test('the future has the changes that are scheduled until then and have no confl
   expect(await listPlans(store, undefined, hour + 3600)).toEqual(next)
   expect(await listPlans(store, 'RW', hour + 3600)).toEqual([])
   expect(await findPlan(store, 'plan-3', hour + 7200)).toEqual({ ...third, hint: 'Later' })
-  await expect(readCatalogFile(store, hour)).rejects.toThrow(/^--at is in the future: /)
+  await expect(readCatalogAt(store, hour)).rejects.toThrow(/^--at is in the future: /)
 })
 
 test('the future never has two plans of one identifier', async () => {
@@ -71,7 +71,7 @@ test('the future never has two plans of one identifier', async () => {
 test('there was no catalog before the first publication', async () => {
   await importPlans(plans)
   await spreadTimes(env.DB)
-  await expect(readCatalogFile(store, 999)).rejects.toThrow('There was no catalog at 1970-01-01 03:16 in ')
+  await expect(readCatalogAt(store, 999)).rejects.toThrow('There was no catalog at 1970-01-01 03:16 in ')
 })
 
 describe('a plan that was added, changed, removed and added again', () => {
@@ -84,7 +84,7 @@ describe('a plan that was added, changed, removed and added again', () => {
     const files: CatalogFile[] = []
     for (const state of states) {
       await importPlans(state, true)
-      files.push(await readCatalogFile(store))
+      files.push(await readCatalogAt(store))
     }
     await spreadTimes(env.DB)
     for (const [step, { origin }] of files.entries()) if (origin) origin.revision = (1000 + 10 * step) * 1000
@@ -92,7 +92,7 @@ describe('a plan that was added, changed, removed and added again', () => {
 
     for (const [step, expected] of states.entries()) {
       const atSeconds = 1000 + 10 * step
-      expect(await readCatalogFile(store, atSeconds)).toEqual(files[step])
+      expect(await readCatalogAt(store, atSeconds)).toEqual(files[step])
       const found = await findPlan(store, 'plan-2', atSeconds).catch(() => undefined)
       expect(found).toEqual(expected[1])
     }
@@ -124,10 +124,10 @@ test('a catalog that others change between two of its pages is read again, up to
       if (lastId === 150 && rest-- > 0) await setFields(store, 'plan-1', [`hint=${times} ${rest}`], request)
       return call()
     })
-    return readCatalogFile({ ...store, db: openOperatorDatabase(interrupted) })
+    return readCatalogAt({ ...store, db: openOperatorDatabase(interrupted) })
   }
   const read = await readInterrupted(3)
-  expect(read).toEqual(await readCatalogFile(store))
+  expect(read).toEqual(await readCatalogAt(store))
   expect(read.plans[0]?.hint).toBe('3 0')
   await expect(readInterrupted(4)).rejects.toThrow('The catalog changes again and again while it is read. Try again.')
 })
