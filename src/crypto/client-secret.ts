@@ -49,11 +49,11 @@ function computeChecksum(text: string): string {
     crc ^= byte
     for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
   }
-  let rest = ~crc >>> 0
+  let quotient = ~crc >>> 0
   let digits = ''
   while (digits.length < checksumLength) {
-    digits = alphabet.charAt(rest % alphabet.length) + digits
-    rest = Math.floor(rest / alphabet.length)
+    digits = alphabet.charAt(quotient % alphabet.length) + digits
+    quotient = Math.floor(quotient / alphabet.length)
   }
   return digits
 }

@@ -25,7 +25,7 @@ export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOr
   return readAtOneRevision(db, () => selectPlans(db, isNotSuperseded))
 }
 
-/** Calls `read` again, at most three times, if somebody publishes meanwhile. @throws StorageError when that did not help. */
+/** Calls `read` again, at most three times, if somebody publishes meanwhile. @throws StorageError if somebody publishes during every call. */
 export async function readAtOneRevision(
   db: OperatorDatabase,
   read: () => Promise<CatalogPlan[]>,

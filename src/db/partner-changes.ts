@@ -57,7 +57,7 @@ export function insertNewPartner(
 ): Promise<MadeChange | undefined> {
   const secrets = sql`json_array(${writeNewSecret(secretHash)})`
   const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
-  return insertRow(db, { ...describeRequest(request, 'create'), ...partner })
+  return insertRow(db, { ...makeRequestValues(request, 'create'), ...partner })
 }
 
 /** @param kind such as `keys-rotate`. @returns undefined if this request was recorded already. */
@@ -67,7 +67,7 @@ export function recordKeyChange(
   kind: string,
   kid: string,
 ): Promise<MadeChange | undefined> {
-  return insertRow(db, { ...describeRequest(request, kind), kid })
+  return insertRow(db, { ...makeRequestValues(request, kind), kid })
 }
 
 async function insertRow(
@@ -89,7 +89,7 @@ export async function insertPartnerChange(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changedValues = nameFields({ ...describeRequest(request, change.kind), ...computeNextValues(change) })
+  const changedValues = nameFields({ ...makeRequestValues(request, change.kind), ...computeNextValues(change) })
   const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)))
   const nextRow = db
     .select({ ...getTableColumns(newest), ...changedValues })
@@ -112,7 +112,7 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
     .where(eq(changeRecord.shortName, shortName))
 }
 
-function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
+function makeRequestValues({ requestId, actor, command, note }: ChangeRequest, kind: string) {
   return {
     id: computeNextNumber(id),
     changedAt: now,

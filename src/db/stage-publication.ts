@@ -44,7 +44,7 @@ export async function stageUnchanged(db: Database, publicationId: number, merged
   await db.run(insertVersions(publicationId, mergedRevision, { planId, document, viewableIn, hash }, source))
 }
 
-/** Writes plans of a publication in several statements. @param baseRevision the revision of the catalog from which they were computed. */
+/** Writes plans of a publication in several statements. @param baseRevision the catalog from which the plans were computed. */
 export async function stagePlans(
   db: Database,
   publicationId: number,

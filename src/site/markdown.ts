@@ -82,6 +82,7 @@ export function readProse(file: string, blocks: Record<string, Block>) {
   return { title, body, markdown }
 }
 
+/** @returns '' for a block of Markdown: the Markdown has replaced its comment already. */
 function getHtml(block: Block | undefined): Markup | string {
   return typeof block === 'object' ? block.html : ''
 }

@@ -112,11 +112,11 @@ function removeEscapes(line: string): string {
 /** Finds the signing keys, their names, tokens and possible keys in a line. @returns the kind and `text` of each `FoundSecret`. */
 function findKeysAndTokens(line: string): [SecretKind, string][] {
   const matchAll = (pattern: RegExp, text = line) => [...text.matchAll(pattern)]
-  const rest = line.replaceAll(token, ' ').replaceAll(key, ' ').replaceAll(url, ' ')
+  const lineWithoutMatches = line.replaceAll(token, ' ').replaceAll(key, ' ').replaceAll(url, ' ')
   return [
     ...matchAll(key).map(([, kid = '', keyText]): [SecretKind, string] => [keyText ? 'signing-key' : 'key-name', kid]),
     ...matchAll(token).map(([, payload = '']): [SecretKind, string] => ['token', payload]),
-    ...matchAll(namelessKey, rest)
+    ...matchAll(namelessKey, lineWithoutMatches)
       // A random key has capitals and small letters. Names of pages and files seldom have both.
       .filter(([text]) => /[a-z]/.test(text) && /[A-Z]/.test(text))
       .map(([text]): [SecretKind, string] => ['possible-key', text]),

@@ -10,14 +10,14 @@ export function enableCopyButtons(): void {
   document.addEventListener('click', ({ target }) => {
     const button = target instanceof Element && target.closest<HTMLElement>('.copy')
     if (!button) return
-    copy(button).then(
+    copyPageOrCode(button).then(
       () => announce(button, liveRegion, 'Copied'),
       () => announce(button, liveRegion, 'Can’t copy: select the text'),
     )
   })
 }
 
-async function copy(button: HTMLElement): Promise<void> {
+async function copyPageOrCode(button: HTMLElement): Promise<void> {
   const isPage = button.matches('.copy-page')
   await navigator.clipboard.writeText(
     isPage ? await readMarkdown() : (button.previousElementSibling?.textContent ?? ''),

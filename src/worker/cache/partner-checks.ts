@@ -121,9 +121,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
   /** Finds KV's entry for a partner. Reads KV at most once a minute per client. While KV fails, returns the entry that was read before. */
   async function findEntry(context: CacheContext, clientId: string): Promise<PartnerEntry> {
-    const known = clients.get(clientId)?.entry
-    if (known && computeAgeMs(known.readAtMs, clock()) < maxAgeMs) return known
-    const found = (await readPartnerEntry(context, clientId)) ?? known ?? entryWhileKvFails
+    const heldEntry = clients.get(clientId)?.entry
+    if (heldEntry && computeAgeMs(heldEntry.readAtMs, clock()) < maxAgeMs) return heldEntry
+    const found = (await readPartnerEntry(context, clientId)) ?? heldEntry ?? entryWhileKvFails
     const entry = { ...found, readAtMs: clock() }
     const client = clients.get(clientId)
     if (client) {

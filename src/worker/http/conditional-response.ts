@@ -76,10 +76,10 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
     if (matchesEtag(request.headers.get('If-None-Match'), etag)) {
       return new Response(null, { status: 304, headers })
     }
-    const respond = (content: ReadableStream | Uint8Array | null) =>
+    const createOkResponse = (content: ReadableStream | Uint8Array | null) =>
       new Response(content, { headers: { ...headers, 'Content-Type': 'application/json' } })
-    if (request.method === 'HEAD') return respond(null)
-    return respond(body.byteLength > largeBodyBytes ? streamBody(body, etag, clientId) : body)
+    if (request.method === 'HEAD') return createOkResponse(null)
+    return createOkResponse(body.byteLength > largeBodyBytes ? streamBody(body, etag, clientId) : body)
   }
 }
 

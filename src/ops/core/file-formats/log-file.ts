@@ -23,17 +23,17 @@ export async function formatLogFile(
   if (format === undefined)
     throw new UserError('A log is written as .xlsx or .csv: let the name of the file end with .xlsx or .csv.')
   if (format.toLowerCase() === 'csv') {
-    return { content: formatCsv({ rows: encodeRows(rows, true) }), lacksChanges: readChanges !== undefined }
+    return { content: formatCsv({ rows: encodeRows(rows, 'csv') }), lacksChanges: readChanges !== undefined }
   }
-  const log = { name: 'Log', rows: encodeRows(rows, false), isFitted: true }
+  const log = { name: 'Log', rows: encodeRows(rows, 'xlsx'), isFitted: true }
   const changes = await readChanges?.()
-  const sheets = changes ? [log, { name: 'Changes', rows: encodeRows(changes, false), isFitted: true }] : [log]
+  const sheets = changes ? [log, { name: 'Changes', rows: encodeRows(changes, 'xlsx'), isFitted: true }] : [log]
   return { content: await formatXlsx(...sheets), lacksChanges: false }
 }
 
-function encodeRows(rows: readonly LogRow[], isCsv: boolean): Cell[][] {
+function encodeRows(rows: readonly LogRow[], format: 'csv' | 'xlsx'): Cell[][] {
   const encode = (value: unknown): Cell =>
-    typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isCsv })
+    typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isCsv: format === 'csv' })
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   return [columns, ...rows.map((row) => columns.map((column) => encode(row[column])))]
 }

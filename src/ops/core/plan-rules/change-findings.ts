@@ -74,8 +74,8 @@ export function findWrongDate({ before, after }: ChangedPlan): PlanFinding[] {
   if (after.performanceDate < before.performanceDate) {
     return [{ ...finding, rule: 'back', message: `${dates}, which is earlier.` }]
   }
-  const known = returns.filter((field) => after[field] !== null)
-  const isUnchanged = known.length > 0 && known.every((field) => after[field] === before[field])
+  const filledReturns = returns.filter((field) => after[field] !== null)
+  const isUnchanged = filledReturns.length > 0 && filledReturns.every((field) => after[field] === before[field])
   if (after.performanceDate === before.performanceDate || !isUnchanged) return []
   return [{ ...finding, rule: 'stale', message: `${dates}, and no return changes.` }]
 }

@@ -19,17 +19,17 @@ const maxMessagesPerRule = 3
 
 /**
  * Joins findings for printing. Findings of one rule with the same message become one finding with all subjects. For each rule, the messages
- * with the fewest findings are kept, so that a single wrong year is seen among many other dates. A last finding counts the rest, and names
+ * with the fewest findings are kept, so that a single wrong year is seen among many other dates. A last finding counts the others, and names
  * their fields.
  */
 export function foldFindings<Finding extends PlanFinding>(findings: readonly Finding[]): Finding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((sameRule) => {
     const groups = [...Map.groupBy(sameRule, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
-    const rest = groups.slice(maxMessagesPerRule).flat()
-    const fields = new Set(rest.flatMap(({ field }) => field ?? []))
+    const leftOut = groups.slice(maxMessagesPerRule).flat()
+    const fields = new Set(leftOut.flatMap(({ field }) => field ?? []))
     const where = fields.size === 0 ? '' : ` in ${nameSome([...fields])}`
     const joined = groups.slice(0, maxMessagesPerRule).map((group) => joinSubjects(group))
-    return [...joined, joinSubjects(rest, `More findings of this kind: ${rest.length}${where}.`)].flat()
+    return [...joined, joinSubjects(leftOut, `More findings of this kind: ${leftOut.length}${where}.`)].flat()
   })
 }
 

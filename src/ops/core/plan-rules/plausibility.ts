@@ -61,11 +61,11 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, areField
 
 /** Finds the implausible values that a change gives to a plan. A value that the plan had before is no finding. */
 function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
-  const known = new Set(
+  const keysBefore = new Set(
     before && findImplausibleValues(before, today).map((finding) => makeFindingKey(before, finding)),
   )
   if (after === null) return []
-  return findImplausibleValues(after, today).filter((finding) => !known.has(makeFindingKey(after, finding)))
+  return findImplausibleValues(after, today).filter((finding) => !keysBefore.has(makeFindingKey(after, finding)))
 }
 
 function makeFindingKey(plan: CatalogPlan, { rule, field = '' }: PlanFinding): string {

@@ -106,7 +106,7 @@ export interface LostRow {
   problem: string
 }
 
-/** Rows that were added after the copy don't matter. @returns the lost rows, and for each table the number of compared rows. */
+/** Compares the rows of a copy with the database. @returns the lost rows, and for each table the number of compared rows. */
 export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or no copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)

@@ -109,13 +109,13 @@ function readAppliedMigrations(db: Store['db']): Promise<string[]> {
   })
 }
 
-function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): CheckResult {
-  const missing = known.filter((file) => !applied.includes(file))
+function checkMigrations(filesOfCheckout: readonly string[], applied: readonly string[], target: Target): CheckResult {
+  const missing = filesOfCheckout.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
     return problem(`${missing.join(', ')} not applied. Run: ${describeMigrate(target)}`)
   }
-  const unknown = applied.filter((file) => !known.includes(file))
-  if (unknown.length === 0) return ok(`all ${known.length} applied.`)
+  const unknown = applied.filter((file) => !filesOfCheckout.includes(file))
+  if (unknown.length === 0) return ok(`all ${filesOfCheckout.length} applied.`)
   return warning(
     `This checkout lacks ${unknown.join(', ')}, which is applied. Update the checkout before you change data.`,
   )
