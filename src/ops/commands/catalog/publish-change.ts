@@ -1,6 +1,6 @@
 // Shows a change of the catalog, asks, and publishes the change: for every verb that changes the catalog.
 import { compareChange } from '../../core/differences/catalog-difference.ts'
-import { propose, type PreparedChange, type Proposal } from '../../core/publications/proposal.ts'
+import { makeProposal, type PreparedChange, type Proposal } from '../../core/publications/proposal.ts'
 import {
   publishProposal,
   readNeedsApproval,
@@ -52,7 +52,7 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
   let current = prepared
   for (;;) {
     run.progress?.show('Checking the change')
-    const proposal = await propose(run.store, current)
+    const proposal = await makeProposal(run.store, current)
     await showAndConfirm(proposal, run, options)
     if (proposal.changes.length === 0 || options.dryRun) return makeOutput(proposal.changes)
     const attempt = await publishProposal(run.store, proposal, run.attribution)

@@ -51,7 +51,7 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
 }
 
 /** @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future. */
-export async function propose(store: Store, prepared: PreparedChange): Promise<Proposal> {
+export async function makeProposal(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
   await checkChange(store, prepared)
   if (changes.length === 0) return { ...prepared, notes, ...noDoubts, warnings }

@@ -6,7 +6,7 @@ import { listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { emptyStores, importPlans, interruptedStore, request, store } from '../../support/memory-store.ts'
-import { propose } from '../../../../src/ops/core/publications/proposal.ts'
+import { makeProposal } from '../../../../src/ops/core/publications/proposal.ts'
 import { closePlan, setFields } from '../../support/publish-prepared.ts'
 
 const high = { id: 5, name: 'High' }
@@ -59,7 +59,7 @@ describe('an import', () => {
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
     const change = await prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })
-    await expect(propose(store, change)).rejects.toThrow(
+    await expect(makeProposal(store, change)).rejects.toThrow(
       new UserError([
         'Plan "plan-1": productRiskLevel.name: expected "Low", as in plan "plan-2"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.',
       ]),

@@ -5,7 +5,7 @@ import { describeObstacle } from '../../../../src/catalog/fit.ts'
 import { endAsConflicted, selectDuePublications } from '../../../../src/db/publish.ts'
 import { pendingStates } from '../../../../src/db/schema.ts'
 import { deleteAbandonedPublications } from '../../../../src/db/stage-publication.ts'
-import { listDoubts, propose } from '../../../../src/ops/core/publications/proposal.ts'
+import { listDoubts, makeProposal } from '../../../../src/ops/core/publications/proposal.ts'
 import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
 import {
@@ -261,7 +261,7 @@ describe('with approval', () => {
     const id = renamed?.id ?? 0
     expect((await readPublication(store, id)).row.willConflict).toContain('category.name of cash')
     for (const choice of [{}, { exceptChanged: true }])
-      await expect(propose(store, await prepareRedo(store, id, choice))).rejects.toThrow(
+      await expect(makeProposal(store, await prepareRedo(store, id, choice))).rejects.toThrow(
         /^Plan "\w+": category.name: expected .*, as in plan "silver"/,
       )
     await undo(publication?.id ?? 0)
