@@ -28,7 +28,7 @@ export async function findOrigin(target: Target): Promise<string> {
 }
 
 /** Skips a version without the binding DB: `keys rotate` before the first deploy makes such a version, which has no code. */
-export async function findLiveVersion(target: Target): Promise<string | undefined> {
+export async function findLiveVersionId(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
   const live = await listLiveVersions(call, wrangler.name).catch(throwAsUserError)
   return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId

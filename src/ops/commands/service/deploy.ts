@@ -3,7 +3,7 @@ import { parseVariables } from '../../../api/config.ts'
 import { checkBeforeDeploy } from '../../core/service/doctor.ts'
 import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../store/checkout.ts'
-import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../store/deployment.ts'
+import { deployWithWrangler, findLiveVersionId, runProjectCheck } from '../../store/deployment.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { readWranglerConfig } from '../../store/wrangler-toml.ts'
 import type { Target } from '../../shared/target.ts'
@@ -53,7 +53,7 @@ npm run check fails.`,
     if (!skipCheck && !(await runProjectCheck())) {
       throw new UserError('npm run check failed. Fix what it names, or add --skip-check.')
     }
-    const wayBack = describeRollback(env, await findLiveVersion(target))
+    const wayBack = describeRollback(env, await findLiveVersionId(target))
     progress?.step('Step 3 of 4: wrangler deploy')
     // wrangler may fail after it has deployed the version.
     run.effect.outcome = 'unknown'

@@ -6,7 +6,7 @@ import {
   type SmokeResult,
 } from '../../../../src/ops/core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../../../src/ops/store/checkout.ts'
-import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../../../src/ops/store/deployment.ts'
+import { deployWithWrangler, findLiveVersionId, runProjectCheck } from '../../../../src/ops/store/deployment.ts'
 import { openStores } from '../../support/binding-store.ts'
 import { recordMigrations, useMemoryBindings } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
@@ -18,7 +18,7 @@ vi.mock(import('../../../../src/ops/store/checkout.ts'), async (load) => ({
 }))
 vi.mock(import('../../../../src/ops/store/deployment.ts'), () => ({
   deployWithWrangler: vi.fn<typeof deployWithWrangler>(),
-  findLiveVersion: vi.fn<typeof findLiveVersion>(),
+  findLiveVersionId: vi.fn<typeof findLiveVersionId>(),
   runProjectCheck: vi.fn<typeof runProjectCheck>(),
 }))
 vi.mock(import('../../../../src/ops/core/service/smoke-test.ts'), async (load) => ({
@@ -36,10 +36,10 @@ const end = (outcome: SmokeResult['outcome']) =>
 
 /** @param change makes a step fail. */
 function deploy(change: () => unknown = () => {}, key = '1790000000', words: string[] = [], terminal: Terminal = {}) {
-  for (const step of [deployWithWrangler, findLiveVersion, runProjectCheck, runSmokeTest]) vi.mocked(step).mockReset()
+  for (const step of [deployWithWrangler, findLiveVersionId, runProjectCheck, runSmokeTest]) vi.mocked(step).mockReset()
   vi.mocked(isCleanCheckout).mockResolvedValue(true)
   vi.mocked(runProjectCheck).mockResolvedValue(true)
-  vi.mocked(findLiveVersion).mockResolvedValue('old')
+  vi.mocked(findLiveVersionId).mockResolvedValue('old')
   vi.mocked(deployWithWrangler).mockResolvedValue('new')
   end('passed')
   change()
@@ -107,7 +107,7 @@ test('a checkout that is older than the database is deployed only when somebody 
 })
 
 test('after the first deploy, there is no way back', async () => {
-  const { stdout } = await deploy(() => vi.mocked(findLiveVersion).mockResolvedValue(undefined))
+  const { stdout } = await deploy(() => vi.mocked(findLiveVersionId).mockResolvedValue(undefined))
   expect(stdout).toMatch(/^This is the first version, so there is none to go back to\.$/m)
 })
 
