@@ -7,9 +7,9 @@ export function suggestName(name: string, candidates: readonly string[]): string
     .map((candidate) => ({ candidate, distance: countEdits(typed, candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
-  const isLonger = (candidate: string) =>
+  const extendsTyped = (candidate: string) =>
     [`${typed}.`, `${typed}-`].some((start) => candidate.toLowerCase().startsWith(start))
-  const suggested = nearest?.candidate ?? candidates.find(isLonger)
+  const suggested = nearest?.candidate ?? candidates.find(extendsTyped)
   return suggested && `Did you mean ${suggested}?`
 }
 

@@ -39,8 +39,8 @@ export function toTimeColumn(unixSeconds: number): Record<string, string> {
   return { [`time in ${readZone()}`]: formatWallClock(unixSeconds) }
 }
 
-/** Finds the seconds to add to UTC to get the time in the operators' zone. They change with summer time. */
-function findOffsetSeconds(unixSeconds: number): number {
+/** Computes the seconds to add to UTC to get the time in the operators' zone. They change with summer time. */
+function computeOffsetSeconds(unixSeconds: number): number {
   const minute = Math.floor(unixSeconds / 60) * 60
   return Date.parse(`${formatWallClock(minute).replace(' ', 'T')}Z`) / 1000 - minute
 }
@@ -52,9 +52,9 @@ function findOffsetSeconds(unixSeconds: number): number {
  */
 function toUnixSeconds(localSeconds: number): number {
   // Clocks change at most once in two days. So one of these offsets is right, unless clocks skip the time.
-  const withEarlierOffset = localSeconds - findOffsetSeconds(localSeconds - daySeconds)
-  const withLaterOffset = localSeconds - findOffsetSeconds(localSeconds + daySeconds)
-  const isRight = (seconds: number) => seconds + findOffsetSeconds(seconds) === localSeconds
+  const withEarlierOffset = localSeconds - computeOffsetSeconds(localSeconds - daySeconds)
+  const withLaterOffset = localSeconds - computeOffsetSeconds(localSeconds + daySeconds)
+  const isRight = (seconds: number) => seconds + computeOffsetSeconds(seconds) === localSeconds
   return [withEarlierOffset, withLaterOffset].find(isRight) ?? withEarlierOffset
 }
 

@@ -37,8 +37,8 @@ function isConverted(text: string): boolean {
 
 /** Tells if a text could be converted, or read as no value. Ignores apostrophes that the text begins with. */
 function needsApostrophe(text: string): boolean {
-  const rest = text.replace(/^'+/, '')
-  return rest === 'null' || isConverted(rest)
+  const withoutApostrophes = text.replace(/^'+/, '')
+  return withoutApostrophes === 'null' || isConverted(withoutApostrophes)
 }
 
 /** A spreadsheet keeps 15 digits of a number. */

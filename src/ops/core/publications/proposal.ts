@@ -50,7 +50,7 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
   warnings: readonly string[]
 }
 
-/** @throws UserError when the change does not fit the catalog, a list would be too large, or its time is not in the future. */
+/** Writes nothing. @throws UserError when the change does not fit the catalog, a list would be too large, or its time is past. */
 export async function makeProposal(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
   await checkChange(store, prepared)
