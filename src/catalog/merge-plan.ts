@@ -8,7 +8,6 @@ export type PlainPlan = Readonly<Record<string, unknown>>
 
 /** A field to which a change and later changes by others gave different values: `own` and `current`. */
 export interface FieldConflict {
-  /** The identifier of the plan. */
   identifier: string
   /** Undefined for a conflict about the whole plan: one side removed or replaced it. `own` and `current` are then plans or null. */
   field: string | undefined

@@ -128,12 +128,12 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
 export async function flagSupersededVersions(db: Database): Promise<void> {
   const made = alias(publications, 'made')
   const isOlder = sql`${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})`
-  const isOtherBase = and(eq(made.state, 'published'), ne(made.baseRevision, planVersions.baseRevision))
+  const hasOtherBase = and(eq(made.state, 'published'), ne(made.baseRevision, planVersions.baseRevision))
   await db.run(sql`
     with newest as materialized (select plan_id, revision from (${selectNewestVersions(isNotSuperseded)}))
     update ${planVersions} set ${writeAssignments(planVersions, { superseded: true })}
     where ${isNotSuperseded} and (
-      select ${or(inArray(made.state, ['conflicted', 'cancelled']), isOlder, isOtherBase)}
+      select ${or(inArray(made.state, ['conflicted', 'cancelled']), isOlder, hasOtherBase)}
       from ${publications} as ${made} where ${made.id} = ${planVersions.publicationId}
     )`)
 }

@@ -94,7 +94,6 @@ function openApi(accountUrl: string, token: string) {
       } while (typeof cursor === 'string' && cursor !== '')
       return items
     },
-    /** Runs SQL on Workers Analytics Engine. @returns the rows. */
     queryAnalytics: async (sql: string): Promise<Record<string, unknown>[]> => {
       const { data } = await send('POST', '/analytics_engine/sql', sql)
       return Array.isArray(data) ? data.filter((row) => isJsonObject(row)) : []

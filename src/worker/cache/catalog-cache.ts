@@ -90,7 +90,10 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
      * @param isPaused D1 failed a moment ago and was not asked for this request
      * @returns undefined without check and copy. In a pause, also undefined if the list is missing: then the caller asks D1
      */
-    async function useCopies(failure: StorageError, isPaused: boolean): Promise<ClientCatalog | undefined> {
+    async function useCopies(
+      failure: StorageError,
+      { isPaused }: { isPaused: boolean },
+    ): Promise<ClientCatalog | undefined> {
       const source = await checks.findForOutage(context, clientId)
       if (!source || (isPaused && !(await hasList(source.partner)))) return undefined
       return openWith(source, failure)

@@ -115,17 +115,17 @@ export function createD1State(clock: () => number) {
     withFallback: async <T>(
       { warn }: CacheContext,
       askD1: () => Promise<T>,
-      useCopies: (failure: StorageError, isPaused: boolean) => Promise<T | undefined>,
+      useCopies: (failure: StorageError, state: { isPaused: boolean }) => Promise<T | undefined>,
     ): Promise<T> => {
       if (!mayAsk()) {
-        const answer = await useCopies(new StorageError('D1 failed a moment ago'), true)
+        const answer = await useCopies(new StorageError('D1 failed a moment ago'), { isPaused: true })
         if (answer !== undefined) return answer
       }
       try {
         return await askD1()
       } catch (error) {
         if (!(error instanceof StorageError)) throw error
-        const answer = await useCopies(error, false)
+        const answer = await useCopies(error, { isPaused: false })
         if (answer === undefined) throw error
         warn({ event: 'served_stale', reason: describeError(error) })
         return answer

@@ -201,7 +201,7 @@ export const catalog = {
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
         const futureDueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
-        const published = `be published ${describeWhen(futureDueAt, false)}`
+        const published = `be published ${describeWhen(futureDueAt, { needsApproval: false })}`
         const effect = row.willConflict === null ? published : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
         const approved = await approvePublication(run.store, id, run.attribution, revision)

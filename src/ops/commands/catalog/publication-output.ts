@@ -12,7 +12,7 @@ import { describeCommand, describePlace, type Target } from '../../shared/target
 const maxLines = 50
 
 /** Completes `be published`. @param dueAt Unix seconds in the future; undefined for now. */
-export function describeWhen(dueAt: number | undefined, needsApproval: boolean): string {
+export function describeWhen(dueAt: number | undefined, { needsApproval }: { needsApproval: boolean }): string {
   if (dueAt === undefined) return needsApproval ? 'as soon as another operator approves it' : 'at once'
   const time = `at ${formatLocalTime(dueAt)}`
   return needsApproval ? `${time}, once another operator has approved it` : time

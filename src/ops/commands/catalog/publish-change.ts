@@ -85,7 +85,7 @@ async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Optio
   report(...formatDifference(changes), ...(listSummaryLines?.(changes) ?? []))
   run.warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   if (changes.length === 0) return run.report(nothingChanged)
-  const when = describeWhen(dueAt, readNeedsApproval(run.store))
+  const when = describeWhen(dueAt, { needsApproval: readNeedsApproval(run.store) })
   if (isDryRun) return run.report(`A dry run: nothing was changed. The change would be published ${when}.`)
   if (willAsk) await run.confirm([effect, hint, `The change will be published ${when}.`].filter(Boolean).join(' '))
 }

@@ -24,7 +24,7 @@ export const doctor = verb({
   json: 'an array of checks; those of plans have a rule and a subject',
   async run({ catalog }, run) {
     if (catalog) return formatChecks(await run.withStore(run.target, checkPlans))
-    const checks = await checkTarget(run, true)
+    const checks = await checkTarget(run, { isThorough: true })
     return formatChecks(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
 })
@@ -59,7 +59,7 @@ export const watch = verb({
     }
     const tools = {
       query,
-      runDoctorChecks: () => checkTarget(run, false),
+      runDoctorChecks: () => checkTarget(run, { isThorough: false }),
       findOrigin: async () => url ?? findOrigin(target),
     }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
@@ -114,7 +114,7 @@ export const invalidate = verb({
 /** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans, for which `watch` runs too often. */
 async function checkTarget(
   { target, clock, withStore, openSecrets }: Run,
-  isThorough: boolean,
+  { isThorough }: { isThorough: boolean },
 ): Promise<NamedResult[]> {
   const migrations = await listMigrationFiles()
   const secrets = await openSecrets(target)

@@ -33,7 +33,6 @@ export type PartnerRequest =
   | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
 export interface ReplacedSecrets {
-  /** The partner before the change. */
   before: Partner
   /** Include the new secret, which is stored nowhere. */
   credentials: Credentials

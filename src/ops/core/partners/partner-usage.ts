@@ -6,7 +6,6 @@ import { findPartner } from './partner-accounts.ts'
 /** Counts the requests of one kind that got the same answer. */
 export interface Usage {
   request: 'list' | 'token'
-  /** The HTTP status of the answer. */
   status: string
   /** The error code of the answer, if it was an error. */
   error: string | null

@@ -135,7 +135,6 @@ const overviews: Readonly<Record<string, WriteQuery>> = {
     `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${isWithin(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
 }
 
-/** All queries, by their names. */
 export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
   ...Object.entries(alerts).map(([name, { writeQuery }]) => [name, writeQuery] as const),
   ...Object.entries(overviews),

@@ -9,7 +9,6 @@ interface WatchTools {
   /** Runs SQL on the counted requests of the environment. */
   query: QueryUsage
   runDoctorChecks: () => Promise<NamedResult[]>
-  /** Finds the address of the service. */
   findOrigin: () => Promise<string>
   /** Environment variables, with the credentials of the partner of the smoke test. */
   variables: SmokeTarget['variables']
