@@ -92,7 +92,7 @@ export function parseAt(text: string, nowSeconds: number): number {
     throw new UserError(`--at must be a time such as ${timeExamples}; it is ${abbreviate(text)}.`)
   }
   if (seconds <= nowSeconds + maxAheadSeconds) return seconds
-  throw new UserError(`--at must be within ten years; it is ${abbreviate(text)}.`)
+  throw new UserError(`--at must be at most ten years ahead; it is ${abbreviate(text)}.`)
 }
 
 /** Parses the `--at` of a publication. Rounds up to a whole minute, because the schedule runs once a minute. @returns Unix seconds. */

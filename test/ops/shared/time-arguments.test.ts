@@ -54,8 +54,8 @@ it.each([
 
 it('refuses a time beyond ten years, which is a typing mistake', () => {
   expect(parseAt('2036-10-03T12:00Z', noon)).toBe(Date.UTC(2036, 9, 3, 12) / 1000)
-  expect(() => parseAt('2062-10-03', noon)).toThrow('--at must be within ten years; it is "2062-10-03".')
-  expect(() => parseDueTime('+3700d', noon)).toThrow('--at must be within ten years')
+  expect(() => parseAt('2062-10-03', noon)).toThrow('--at must be at most ten years ahead; it is "2062-10-03".')
+  expect(() => parseDueTime('+3700d', noon)).toThrow('--at must be at most ten years ahead')
 })
 
 it('publishes at whole minutes', () => {

@@ -107,7 +107,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
   if (obstacle.kind === 'members') {
     const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
-      'It can’t be published: its plans have other fields than the catalog.',
+      'The change can’t be published: its plans have other fields than the catalog.',
       `To give all plans the fields of the newest code, run two commands with that code: ${write}`,
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])

@@ -70,13 +70,13 @@ export async function publishProposal(
       )
     }
     if (comparison.kind === 'conflict') {
-      throw new UserError(`It can’t be published: ${describeObstacle(comparison.obstacle)}.`)
+      throw new UserError(`The change can’t be published: ${describeObstacle(comparison.obstacle)}.`)
     }
     // The author must confirm a merged change before it is published now. A scheduled or waiting publication is merged when it is published.
     if (comparison.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length === 0) return { kind: 'outdated', change }
-      throw new UserError(`It can’t be published: ${describeObstacle({ kind: 'changed_fields', conflicts })}.`)
+      throw new UserError(`The change can’t be published: ${describeObstacle({ kind: 'changed_fields', conflicts })}.`)
     }
     compared = comparison
   }

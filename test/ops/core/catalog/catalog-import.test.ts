@@ -92,7 +92,7 @@ test('an import is merged with a change of another field that comes between, and
   expect((await listPlans(store))[0]).toMatchObject({ name: 'New', nonInvestableNote: 'Sold out.' })
   const rename = interruptedStore(() => setFields(store, 'plan-1', ['name=Theirs'], request))
   await expect(importPlans([makePlan({ id: 1, name: 'Mine' })], false, rename)).rejects.toThrow(
-    new UserError('It can’t be published: others changed name of plan-1.'),
+    new UserError('The change can’t be published: others changed name of plan-1.'),
   )
   expect((await listPlans(store))[0]?.name).toBe('Theirs')
 })
