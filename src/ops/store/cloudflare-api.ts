@@ -136,7 +136,7 @@ function makeAnswerError(response: Response, answer: Record<string, unknown>, te
   const isWebPage = status < 500 && text.trimStart().startsWith('<')
   if (redirectUrl || isWebPage) {
     const found = redirectUrl ? `a redirect to ${abbreviate(redirectUrl)}` : 'a web page'
-    const advice = 'check the proxy or firewall between, and CLOUDFLARE_API_BASE_URL'
+    const advice = 'check your proxy or firewall, and CLOUDFLARE_API_BASE_URL'
     const message = `${new URL(response.url).host} answered ${status} with ${found}, not as Cloudflare's API does: ${advice}.`
     return new CloudflareError(message, { kind: isCutOff ? 'unknown' : 'refused' })
   }

@@ -120,10 +120,10 @@ describe('a failure is one line that names the fix', () => {
     [
       'a redirect, which is not followed with the token',
       [302, { Location: 'https://login.example.com/?next=x' }, page],
-      /^127\.0\.0\.1:\d+ answered 302 with a redirect to "https:\/\/login\.example\.com\/\?next=x", .* proxy or firewall /,
+      /^127\.0\.0\.1:\d+ answered 302 with a redirect to "https:\/\/login\.example\.com\/\?next=x", .* proxy or firewall,/,
     ],
-    ['a page of a proxy', [200, {}, page], /^127\.0\.0\.1:\d+ answered 200 with a web page, .* proxy or firewall /],
-    ['a page of a firewall', [403, {}, `\n${page}`], /answered 403 with a web page, .* proxy or firewall /],
+    ['a page of a proxy', [200, {}, page], /^127\.0\.0\.1:\d+ answered 200 with a web page, .* proxy or firewall,/],
+    ['a page of a firewall', [403, {}, `\n${page}`], /answered 403 with a web page, .* proxy or firewall,/],
     ['a page while Cloudflare fails', [502, {}, page], /^Cloudflare answered 502: /],
     [
       'a text that is no token',

@@ -68,7 +68,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
       // The name is of an amount with a wrong currency.
       defects.push({ place: typedInCommand, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
-      addDefect('no value, because partners know the plan by it', describeValue(text))
+      addDefect(`no value, because partners know the plan by its ${name}`, describeValue(text))
     } else if (seen.has(name)) addDefect('one value', 'a second')
     else if (text === '') addDefect('a value after the equals sign, or null for no value', 'nothing')
     else {

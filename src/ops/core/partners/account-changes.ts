@@ -178,7 +178,7 @@ function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange
     return [
       `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
       `If the newer secret is lost, replace it: ${rotate('--replace-newest')}`,
-      `To end both now: ${rotate('--grace', '0')}`,
+      `To end both secrets now: ${rotate('--grace', '0')}`,
     ]
   }
   return []

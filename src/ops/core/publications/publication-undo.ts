@@ -83,7 +83,7 @@ export async function prepareRedo(
     const reason =
       conflicts.length === 0
         ? `The catalog has all values of publication ${id} already.`
-        : `Others changed ${names}, and nothing else of publication ${id} is left.`
+        : `Others changed ${names}, and nothing else of publication ${id} is left to publish.`
     throw new UserError(isCancelled ? reason : [reason, `To cancel the publication: ${cancel}`])
   }
   return {

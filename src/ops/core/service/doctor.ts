@@ -97,7 +97,7 @@ async function checkSchema(migrations: readonly string[], { db, target }: Store)
     if (failure === undefined) throw error
     const down = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
     if (failure.kind === 'refused') return [down]
-    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown end the access of a partner all the same. See "D1 is down" in src/worker/ONCALL.md.`
+    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies that are up to ${staleIfErrorHours} hours old. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown still end the access of a partner. See "D1 is down" in src/worker/ONCALL.md.`
     return [down, { name: 'partners', ...warning(fallback) }]
   }
 }

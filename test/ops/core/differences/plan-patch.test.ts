@@ -122,8 +122,8 @@ describe('assignments of a command line', () => {
   test.each([
     ['name', 'Expected a field and its value, as name=value; found "name".'],
     ['name=', 'name: expected a value after the equals sign, or null for no value; found nothing.'],
-    ['id=2', 'id: expected no value, because partners know the plan by it; found "2".'],
-    ['identifier=x', 'identifier: expected no value, because partners know the plan by it; found "x".'],
+    ['id=2', 'id: expected no value, because partners know the plan by its id; found "2".'],
+    ['identifier=x', 'identifier: expected no value, because partners know the plan by its identifier; found "x".'],
     ['color=red', 'Expected the name of a field; found "color".'],
     ['Performance3=1', 'Expected the name of a field; found "Performance3". Did you mean performance3?'],
     ['minTopUpAmounts.KSH=1', `${currency}; found "minTopUpAmounts.KSH".`],

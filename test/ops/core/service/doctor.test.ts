@@ -148,7 +148,7 @@ describe('while D1 fails', () => {
     `ok keys: ${kid} signs and is 0 days old. Other keys: 0.`,
   ]
   const partners =
-    'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown end the access of a partner all the same. See "D1 is down" in src/worker/ONCALL.md.'
+    'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies that are up to 30 hours old. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown still end the access of a partner. See "D1 is down" in src/worker/ONCALL.md.'
 
   test.each([
     ['unknown' as const, [partners]],
