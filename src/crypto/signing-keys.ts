@@ -32,7 +32,7 @@ export function formatKeyName(kid: string): string {
   return `JWT_KEY_${kid}`
 }
 
-/** Reads the key's ID from the name of a secret. @returns undefined if no secret of this name holds a key */
+/** Reads the key's ID from the name of a secret. @returns undefined for a name that is not the name of a signing key */
 export function parseKeyName(name: string): string | undefined {
   return /^JWT_KEY_(\d{10})$/.exec(name)?.[1]
 }

@@ -57,7 +57,7 @@ export function insertNewPartner(
 ): Promise<MadeChange | undefined> {
   const secrets = sql`json_array(${writeNewSecret(secretHash)})`
   const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
-  return insertRow(db, { ...makeRequestValues(request, 'create'), ...partner })
+  return insertUnlessRepeated(db, { ...makeRequestValues(request, 'create'), ...partner })
 }
 
 /** @param kind such as `keys-rotate`. @returns undefined if this request was recorded already. */
@@ -67,10 +67,10 @@ export function recordKeyChange(
   kind: string,
   kid: string,
 ): Promise<MadeChange | undefined> {
-  return insertRow(db, { ...makeRequestValues(request, kind), kid })
+  return insertUnlessRepeated(db, { ...makeRequestValues(request, kind), kid })
 }
 
-async function insertRow(
+async function insertUnlessRepeated(
   db: OperatorDatabase,
   row: SQLiteInsertValue<typeof changeRecord>,
 ): Promise<MadeChange | undefined> {

@@ -33,9 +33,9 @@ export interface Compared {
 export type Comparison = Compared | { kind: 'conflict'; obstacle: Obstacle } | { kind: 'unavailable' }
 
 /**
- * @param isReady a condition on `publications`: the publication may be published now.
- * @param stageMerged receives the plans that were merged with later changes by others, page by page, because memory may not hold all. Not
- * called any more once a conflict is found.
+ * Compares a publication with the newest revision, and merges the plans that others changed after it was proposed.
+ * @param isReady a condition on `publications`: the publication may be published now. Otherwise, the result is `unavailable`.
+ * @param stageMerged stores the merged plans of each page, because memory may not hold all. Not called after a conflict.
  */
 export async function comparePublication(
   db: Database,

@@ -40,8 +40,8 @@ export async function stagePublication(
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
-  const source = sql`from ${planVersions}, ${publications} where ${isOwn}`
-  await db.run(insertVersions(publicationId, mergedRevision, { planId, document, viewableIn, hash }, source))
+  const fromWhere = sql`from ${planVersions}, ${publications} where ${isOwn}`
+  await db.run(writeVersionInsert(publicationId, mergedRevision, { planId, document, viewableIn, hash }, fromWhere))
 }
 
 /** Writes plans of a publication in several statements. @param baseRevision the catalog from which the plans were computed. */
@@ -59,33 +59,33 @@ export async function stagePlans(
   const count = plans.length.toLocaleString('en')
   for (const [index, json] of parts.entries()) {
     db.reportProgress?.(`Writing ${count} plans: part ${index + 1} of ${parts.length}`)
-    const version = {
+    const columns = {
       planId: sql`value ->> 0`,
       document: sql`value ->> 1`,
       viewableIn: sql`value ->> 2`,
       hash: sql`value ->> 3`,
     }
-    await db.run(insertVersions(publicationId, baseRevision, version, sql`from json_each(${json}) where true`))
+    await db.run(writeVersionInsert(publicationId, baseRevision, columns, sql`from json_each(${json}) where true`))
   }
 }
 
 /**
- * The statement inserts nothing if the publication has ended or was deleted, and skips plans that were inserted already, so it may run
- * again after a lost answer.
- * @param version the SQL of each column of a plan, which reads from `source`.
- * @param source the end of the statement: `from … where …`.
+ * Writes a statement that inserts plans of a publication, unless the publication has ended or was deleted. The statement skips plans that
+ * were inserted already, so it may run again after a lost answer.
+ * @param columns the SQL that computes each column from the tables in `fromWhere`.
+ * @param fromWhere the rows to insert: `from … where …`.
  */
-function insertVersions(
+function writeVersionInsert(
   publicationId: number,
   baseRevision: number,
-  version: Pick<ColumnValues<typeof planVersions.$inferInsert>, 'planId' | 'document' | 'viewableIn' | 'hash'>,
-  source: SQL,
+  columns: Pick<ColumnValues<typeof planVersions.$inferInsert>, 'planId' | 'document' | 'viewableIn' | 'hash'>,
+  fromWhere: SQL,
 ): SQL {
   const staged = alias(publications, 'staged')
   const isOpen = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
   return sql`
-    insert into ${planVersions} ${writeInsertValues(planVersions, { publicationId, baseRevision, ...version })}
-    ${source} and exists (select 1 from ${publications} as ${staged} where ${isOpen})
+    insert into ${planVersions} ${writeInsertValues(planVersions, { publicationId, baseRevision, ...columns })}
+    ${fromWhere} and exists (select 1 from ${publications} as ${staged} where ${isOpen})
     on conflict do nothing`
 }
 

@@ -45,11 +45,11 @@ function openWithDeadline(d1: D1Database): Database {
 
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const due = await selectDuePublications(db)
-  let hasRetry = false
+  let isEarlierDelayed = false
   for (const id of due) {
-    // A conflict may disappear when an earlier publication is published. So while one of them waits for the next run, no conflict is final.
-    const isConflictFinal = !hasRetry
-    if (await publishOrEnd(db, id, isConflictFinal, version)) hasRetry = true
+    // An earlier publication that the next run tries again may remove the cause of this conflict.
+    const isConflictFinal = !isEarlierDelayed
+    if (await publishOrEnd(db, id, isConflictFinal, version)) isEarlierDelayed = true
   }
   if (due.length > 0) await flagSupersededVersions(db)
 }

@@ -221,10 +221,10 @@ async function readAttribution(
 ): Promise<Attribution> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hiddenTexts = (listHiddenTexts?.(values as never) ?? []).filter(Boolean)
-  const hide = (text: string) => hiddenTexts.reduce((rest, hidden) => rest.replaceAll(hidden, '…'), text)
+  const hideTexts = (text: string) => hiddenTexts.reduce((shown, hidden) => shown.replaceAll(hidden, '…'), text)
   // In the record, a command has one line, and a note has one line.
-  const command = putOnOneLine(quoteWords(argv.map(hide)))
-  const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
+  const command = putOnOneLine(quoteWords(argv.map(hideTexts)))
+  const note = values.note === undefined ? null : putOnOneLine(hideTexts(values.note)).trim()
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // Checks the whole command line: the record hides a contact, but the database stores the contact, which must not be a secret.
   checkNoSecrets([...argv, actor ?? ''])

@@ -19,7 +19,7 @@ export type WorkerSecrets = ReturnType<typeof openWorkerSecrets>
 
 export function openWorkerSecrets(target: Target) {
   return {
-    /** Lists the names of the secrets. While there is no Worker, both lists are empty. */
+    /** Lists the secrets of the live versions, and of the latest version. Both lists are empty while there is no Worker. */
     list: () => listSecrets(target),
     /** @throws UserError when another version than the latest is live: Cloudflare would refuse a change. */
     checkEditable: () => checkEditable(target),

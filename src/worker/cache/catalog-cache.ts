@@ -43,7 +43,7 @@ export interface ClientFacts {
   /** True if D1 failed and a copy answers, so that `partner` may lack a newer secret. */
   isOld: boolean
   /** Keeps an answer of D1 in memory, and reads the partner's list from KV after the response. Call it only after the secret was verified. */
-  accept: () => void
+  onVerified: () => void
 }
 
 /**
@@ -136,27 +136,27 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   function decideSignIn<T>(
     context: CacheContext,
     clientId: string,
-    decide: (client: ClientFacts) => Promise<T>,
+    decideByAnswer: (client: ClientFacts) => Promise<T>,
     decideByCopy: (client: ClientFacts) => Promise<T | undefined>,
   ): Promise<T> {
     return d1.withFallback(
       context,
       async () => {
         const { check, nowSeconds } = await checks.askPrimary(context, clientId)
-        const accept = () => {
+        const onVerified = () => {
           checks.keepCheck(context, clientId, check)
           prefetchList(context, check.partner)
         }
-        return decide({ partner: check.partner, nowSeconds, asOfSeconds: nowSeconds, isOld: false, accept })
+        return decideByAnswer({ partner: check.partner, nowSeconds, asOfSeconds: nowSeconds, isOld: false, onVerified })
       },
       async () => {
         const source = await checks.findForOutage(context, clientId)
         const partner = source?.partner
         // Does not keep the copy: memory would take the copy for an answer of D1.
-        const accept = () => prefetchList(context, partner)
+        const onVerified = () => prefetchList(context, partner)
         const nowSeconds = Math.floor(context.nowMs / 1000)
         const asOfSeconds = source ? Math.floor(computeAsOfMs(source.checkedAtMs) / 1000) : 0
-        return decideByCopy({ partner, nowSeconds, asOfSeconds, isOld: true, accept })
+        return decideByCopy({ partner, nowSeconds, asOfSeconds, isOld: true, onVerified })
       },
     )
   }

@@ -28,8 +28,8 @@ interface Dependencies {
  *
  * Hashing a secret takes about 12 ms of CPU, so the rate limits are checked first, before D1 is asked. Credentials that this isolate
  * remembers are not hashed, and have a rate limit of their own. If D1 no longer has the remembered secret, the sign-in also counts as
- * unverified. A refusal hashes the secret twice, or four times in a pause of D1, for the copy and for D1's answer. A 503, when D1 fails and
- * no copy has the secret, takes as long. So the duration does not tell whether the client exists.
+ * unverified. So that the duration does not tell whether the client exists, each refusal hashes the secret twice. Just after a failure of
+ * D1, it is hashed twice for the copy, and twice more for D1's answer. A 503 (D1 fails, and no copy has the secret) takes as long.
  * @param network see `getNetwork`
  * @throws RateLimitError
  * @throws StorageError when D1 does not answer and the copy is not enough
@@ -49,14 +49,14 @@ export async function authenticateClient(
   if (remembered.hash === undefined) await countUnverified()
   else await countClientUse(rateLimits, 'known', clientId, warn)
 
-  return decideSignIn(context, clientId, decide, async (clientInCopy) => {
-    const decision = await decide(clientInCopy)
+  return decideSignIn(context, clientId, decideByFacts, async (clientInCopy) => {
+    const decision = await decideByFacts(clientInCopy)
     // A copy may lack a newer secret, so no client is refused because of a copy.
     return decision.kind === 'refused' ? undefined : decision
   })
 
-  async function decide(client: ClientFacts): Promise<ClientAuthentication> {
-    const { partner, isOld, accept, nowSeconds, asOfSeconds } = client
+  async function decideByFacts(client: ClientFacts): Promise<ClientAuthentication> {
+    const { partner, isOld, onVerified, nowSeconds, asOfSeconds } = client
     const hashes = listLiveHashes(partner, nowSeconds)
     let hash = hashes.find((liveHash) => liveHash === remembered.hash)
     if (hash === undefined) {
@@ -67,7 +67,7 @@ export async function authenticateClient(
     }
     if (partner && hash !== undefined) {
       remembered.remember(hash)
-      accept()
+      onVerified()
       return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
     }
     if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', partner }

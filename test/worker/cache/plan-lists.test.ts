@@ -158,7 +158,7 @@ describe('an older result', () => {
     const { promise, resolve: answerKv } = Promise.withResolvers<typeof copy>()
     const getWithMetadata = vi.fn<() => typeof promise>(() => promise)
     const kv = { getWithMetadata, put: async () => {} } as unknown as CacheContext['kv']
-    ;(await readForSignIn({ kv })).accept()
+    ;(await readForSignIn({ kv })).onVerified()
     await vi.waitFor(() => expect(getWithMetadata).toHaveBeenCalledOnce())
     list.resolve({ body: encodeList('second'), isEmpty: false, revision: db.revision })
     await answered

@@ -90,8 +90,8 @@ test('a late answer of the primary is served, and neither kept nor counted', asy
   db.suspendOther()
   await readForSignIn({}, 'unknown')
   answer()
-  const { partner, accept } = await signIn
-  accept()
+  const { partner, onVerified } = await signIn
+  onVerified()
   await finishWork()
   expect(partner).toEqual(makePartner())
   expect(await requestOf(client.otherId, 5 * minute + second)).toMatchObject({

@@ -31,7 +31,7 @@ describe('a sign-in', () => {
   }
   const signIn = async (ageMs: number, overrides: Partial<CacheContext> = {}) => {
     const signed = await readClient(ageMs, overrides)
-    signed.accept()
+    signed.onVerified()
     await finishWork()
     return signed
   }
@@ -75,9 +75,9 @@ describe('a sign-in', () => {
     db.changeCatalog('second')
     const newer = readForSignIn(context)
     releases[0]?.()
-    ;(await older).accept()
+    ;(await older).onVerified()
     releases[1]?.()
-    ;(await newer).accept()
+    ;(await newer).onVerified()
     await finishWork()
     expect(await request(second)).toMatchObject({ text: 'second', tier: 'd1' })
   })
@@ -93,9 +93,9 @@ describe('a sign-in', () => {
     const context = { openSession: () => ({ ...session, checkPartner }) }
     const [older, newer] = [readForSignIn(context), readForSignIn(context)]
     answers[1]?.({ partner: makePartner({ isSuspended: true }), changeId: 2 })
-    ;(await newer).accept()
+    ;(await newer).onVerified()
     answers[0]?.({ partner: makePartner(), changeId: 1 })
-    ;(await older).accept()
+    ;(await older).onVerified()
     await finishWork()
     expect((await request(second)).partner).toEqual(makePartner({ isSuspended: true }))
   })
@@ -104,7 +104,7 @@ describe('a sign-in', () => {
     const readCopy = () => sharedKv.get(getPartnerKey(client.id), 'json')
     for (const isSuspended of [false, true]) {
       db.changePartner({ isSuspended })
-      for (const { accept } of [await readClient(minute), await readClient(minute + 1)]) accept()
+      for (const { onVerified } of [await readClient(minute), await readClient(minute + 1)]) onVerified()
       await finishWork()
       expect(await readCopy()).toMatchObject({ isSuspended })
     }

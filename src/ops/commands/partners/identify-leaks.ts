@@ -29,7 +29,7 @@ const incomparable: Record<string, string> = {
 }
 
 /** The live secrets and keys of an environment, with which leaks are compared. */
-interface Known {
+interface LiveSecrets {
   target: Target
   nowSeconds: number
   /** Undefined when the database was not needed, or could not be read. */
@@ -38,7 +38,7 @@ interface Known {
   keys: readonly Key[] | undefined
 }
 
-/** @throws UserError when the text has none. If the database or the keys can't be read, prints the other leaks, and then throws. */
+/** @throws UserError when the text has no leak. If the database or the keys can't be read, prints what is known of each leak, and then throws. */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: allLeaks, lines } = findLeaks(text)
   const hints = Object.entries(lines).flatMap(([kind, numbers]) =>
@@ -51,8 +51,8 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     return { data: [], text: '', findings: 'The rest of the text has no secret, token or signing key.' }
   }
   const leaks = allLeaks.slice(0, maxLeaks)
-  const { known, problems } = await readKnown(leaks, run)
-  const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, known)))
+  const { live, problems } = await readLiveSecrets(leaks, run)
+  const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, live)))
   const leftOut = allLeaks.length - leaks.length
   if (leftOut > 0)
     run.warn(`Leaks not listed: ${leftOut}. Delete the listed leaks from the text, and run the command again.`)
@@ -72,7 +72,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
 }
 
 /** Reads the live secrets and keys with which these leaks are compared. @returns `problems`: the error of each read that failed. */
-async function readKnown(leaks: readonly Leak[], run: Run): Promise<{ known: Known; problems: string[] }> {
+async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<{ live: LiveSecrets; problems: string[] }> {
   const { target, clock } = run
   const nowSeconds = clock.nowMs() / 1000
   const problems: string[] = []
@@ -86,14 +86,13 @@ async function readKnown(leaks: readonly Leak[], run: Run): Promise<{ known: Kno
   }
   const readKeys = async () => {
     const secrets = await run.openSecrets(target)
-    const { live } = await secrets.list()
-    return listKeys(live, nowSeconds)
+    return listKeys((await secrets.list()).live, nowSeconds)
   }
   const [owners, keys] = await Promise.all([
     readFor(['secret', 'token'], () => readOwnersQuickly(run)),
     readFor(['signing-key', 'key-name'], readKeys),
   ])
-  return { known: { target, nowSeconds, owners, keys }, problems }
+  return { live: { target, nowSeconds, owners, keys }, problems }
 }
 
 /** `Lines 1, 2, 5 and 3 more` */
@@ -102,10 +101,10 @@ function nameLines(numbers: number[]): string {
 }
 
 /** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches. */
-async function describeLeak(leak: Leak, known: Known): Promise<object> {
+async function describeLeak(leak: Leak, live: LiveSecrets): Promise<object> {
   const { line, kind } = leak
-  const { owners, target, nowSeconds } = known
-  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, known) }
+  const { owners, target, nowSeconds } = live
+  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, live) }
   if (owners === undefined) {
     // Without the database, the owner of a secret is not known, but a token names its partner.
     const owner = kind === 'token' ? describeOwner(kind, leak.claims, leak.claims, target) : {}
@@ -133,7 +132,7 @@ function describeOwner(
 const notKnown = 'not known'
 const noMatch = 'matches no live secret, token or key'
 
-function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: Known): object {
+function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: LiveSecrets): object {
   const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
   const stateIfRead = use === undefined ? noMatch : `in use: it ${uses[use]}`

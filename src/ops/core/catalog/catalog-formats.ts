@@ -64,7 +64,7 @@ export async function formatCatalogFile(
   const filled = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
   if (format === 'json') return formatCatalog(filled.plans, filled.origin)
   const isCsv = format === 'csv'
-  const isWanted = (column: string) => purpose === undefined || figureColumn.test(column)
+  const isWanted = (column: string) => purpose !== 'figures' || figureColumn.test(column)
   const sheet = formatCatalogSheet(filled, { isCsv }, isWanted)
   return isCsv ? formatCsv(sheet) : formatXlsx(sheet)
 }

@@ -56,10 +56,11 @@ export async function prepareUpdate(
     const baseIdentifiers = new Set(base?.map(({ identifier }) => identifier))
     // The file can also update plans that were added after its export, unless an exported plan had their ID or identifier.
     const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseIdentifiers.has(identifier))
-    const known = base ? [...base, ...added] : current
-    const { plans, defects } = applyPatches(file, known)
+    // Without a base, the file overwrites later changes.
+    const updatable = base ? [...base, ...added] : current
+    const { plans, defects } = applyPatches(file, updatable)
     if (defects.length > 0) throw makeDefectError(defects)
-    return { base: base && known, plans }
+    return { base: base && updatable, plans }
   })
   return { ...prepared, notes: [...prepared.notes, ...describeForgottenReturns(prepared.changes, file.patches)] }
 }

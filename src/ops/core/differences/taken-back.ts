@@ -47,7 +47,7 @@ function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentCh
 
 /** Tells if a value is new although it equals the value before `earlier`. */
 function isNewValue(path: string, change: PlanChange, earlier: PlanChange): boolean {
-  // `earlier` added the plan. Only a change that removes the plan takes this back.
+  // `earlier` added the plan: only the removal of the plan takes `earlier` back.
   if (earlier.before === null && change.after !== null) return true
   const isReturn = mergeRules[path]?.dateField !== undefined
   // The returns of two months may be equal.

@@ -61,11 +61,11 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   return { plans: [...validPlans.keys()], origin, sheet, notes }
 }
 
-/** Tells if a file may lack the column, because its field was added to the schema with a default. */
+/** Tells if a file may lack the column: the schema has a default for its field or member, which older files lack. */
 function isOptional({ field, member = '' }: PlanColumn): boolean {
-  const addedFields = fillOlderPlan({})
-  const addedMembers = fillOlderPlan({ [field]: {} })[field] ?? {}
-  return field in addedFields || member in addedMembers
+  const fieldsWithDefault = fillOlderPlan({})
+  const membersWithDefault = fillOlderPlan({ [field]: {} })[field] ?? {}
+  return field in fieldsWithDefault || member in membersWithDefault
 }
 
 /** Reads all fields of a plan. An object whose cells are all empty is null. Amounts get only the currencies whose cell is not empty. */

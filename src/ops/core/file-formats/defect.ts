@@ -33,16 +33,16 @@ export function makeUnknownNameDefect(place: Place, noun: string, name: string, 
   return { place, expected, found: describeValue(name), fix: suggestName(name, candidates) }
 }
 
-/** More defects of one kind become one line. */
+/** More defects of one kind become one line, which shows the first defect and counts the others. */
 const maxLinesOfKind = 10
 
 export function makeDefectError(defects: readonly Defect[]): UserError {
   const groups = Map.groupBy(defects, makeKindKey)
   const lines = defects.flatMap((defect) => {
-    const sameKind = groups.get(makeKindKey(defect)) ?? []
-    if (sameKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
-    const otherCount = (sameKind.length - 1).toLocaleString('en')
-    return sameKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
+    const ofSameKind = groups.get(makeKindKey(defect)) ?? []
+    if (ofSameKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
+    const otherCount = (ofSameKind.length - 1).toLocaleString('en')
+    return ofSameKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
   })
   return new UserError([...new Set(lines)])
 }

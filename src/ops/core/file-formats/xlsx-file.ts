@@ -55,7 +55,7 @@ export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
 
 const mergedCell = new UnusableCell('a part of merged cells: split them')
 
-/** @param toNumber returns the number in a cell that hucre took for a date. */
+/** @param toNumber returns the number in a cell that the library hucre took for a date. */
 function readSheet(
   { name, rows, cells, merges = [], columns = [], rowDefs = new Map(), hidden, veryHidden }: XlsxSheet,
   toNumber: (date: Date) => number,

@@ -105,7 +105,7 @@ async function insertRequestedChange(
 ): Promise<Pick<RecordedPartner, 'entries'>> {
   const { id, name, country, contact, shortName } = found.partner
   if (isAsRequested(found.partner, request)) return found
-  throwProblems(explainRefusal(store, found.partner, request.kind))
+  throwProblems(findReasonToRefuse(store, found.partner, request.kind))
   if (request.kind !== 'set') return insertChange(store, found, request, attribution)
   if (request.seenId !== undefined && request.seenId !== id) throw makeOvertakenError(store, shortName)
   const isNewContact = request.contact !== undefined && request.contact !== contact
@@ -122,7 +122,7 @@ async function insertNewSecret(
   attribution: Attribution,
 ) {
   const { shortName, country, clientId } = found.partner
-  throwProblems(explainRefusal(store, found.partner, replacement.kind))
+  throwProblems(findReasonToRefuse(store, found.partner, replacement.kind))
   const { clientSecret, secretHash } = await generateSecret(store)
   const made = await insertChange(store, found, { ...replacement, secretHash }, attribution)
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
@@ -158,9 +158,9 @@ function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   return fields.every((field) => request[field] === undefined || request[field] === partner[field])
 }
 
-function explainRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
+function findReasonToRefuse({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
-  // The oldest secret comes first. The newest secret has no expiry, so with a single secret this is null.
+  // The oldest secret comes first, and the newest secret has no expiry: null if the partner has only one secret.
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
   if (endedAt !== null) {

@@ -213,7 +213,7 @@ async function markInOutage(store: Store, name: string, partner: Partner | undef
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`
 }
 
-/** Finds partners by their entries in KV, whose keys have the client ID, and their metadata the short name. @param name one of them. */
+/** Finds partners by their entries in KV. @param name a client ID, which the key of an entry has, or a short name, which its metadata has. */
 async function findInCache({ listKeys }: Store, name: string): Promise<Pick<Partner, 'clientId' | 'shortName'>[]> {
   const found = []
   for (const { name: key, metadata } of await listKeys(partnerKeyPrefix)) {

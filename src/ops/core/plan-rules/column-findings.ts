@@ -46,11 +46,11 @@ function isShuffled(changes: readonly ValueChange[]): boolean {
     typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
   )
   const oldAscending = numbers.map(({ from }) => from).toSorted((a, b) => a - b)
-  const shuffled = numbers
-    .toSorted((a, b) => a.to - b.to || a.from - b.from)
-    .filter(
-      ({ from, to }, rank) => Math.abs(to - from) > Math.abs(to - (oldAscending[rank] ?? 0)) + ordinaryChangePoints,
-    )
+  const newAscending = numbers.toSorted((a, b) => a.to - b.to || a.from - b.from)
+  const shuffled = newAscending.filter(({ from, to }, rank) => {
+    const oldOfSameRank = oldAscending[rank] ?? 0
+    return Math.abs(to - from) > Math.abs(to - oldOfSameRank) + ordinaryChangePoints
+  })
   return numbers.length >= minShuffled && shuffled.length >= numbers.length * minShuffledShare
 }
 

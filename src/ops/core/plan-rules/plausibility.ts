@@ -80,11 +80,12 @@ export function listNewlyNamed({ before, after }: PlanChange): CatalogPlan[] {
   return viewableIn.length === 0 ? [] : [{ ...after, viewableIn }]
 }
 
+/** Finds plans with a new name, or in a new country, that have the name of another plan there. @param namesakes as in `DoubtInput`. */
 function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly CatalogPlan[]): PlanFinding[] {
-  const named = changes.flatMap(listNewlyNamed)
-  const identifiers = new Set(named.map(({ identifier }) => identifier))
-  const others = changes.flatMap(({ after }) => (after && !identifiers.has(after.identifier) ? after : []))
-  const found = findDuplicateNames([...named, ...others, ...namesakes])
+  const newlyNamed = changes.flatMap(listNewlyNamed)
+  const identifiers = new Set(newlyNamed.map(({ identifier }) => identifier))
+  const otherChanged = changes.flatMap(({ after }) => (after && !identifiers.has(after.identifier) ? after : []))
+  const found = findDuplicateNames([...newlyNamed, ...otherChanged, ...namesakes])
   return found.filter(({ subject }) => identifiers.has(subject))
 }
 

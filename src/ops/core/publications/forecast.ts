@@ -100,6 +100,7 @@ export function forecastPublications(pending: PendingPublications, firstChange: 
   return { byId, plans }
 }
 
+/** Merges a publication with `plans`, the catalog at the time of the publication, and finds why it can't be published. */
 function forecastPublication(
   { changesById, sharing, restored }: PendingPublications,
   { id }: PublicationRow,
@@ -111,8 +112,8 @@ function forecastPublication(
     const current = plans.get(planId) ?? null
     return { planId, before: current, after: finder.add({ base, own, current }) }
   })
-  const ownIds = new Set(proposed.map(({ planId }) => planId))
-  finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || ownIds.has(planId) ? [] : plan)))
+  const changedIds = new Set(proposed.map(({ planId }) => planId))
+  finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || changedIds.has(planId) ? [] : plan)))
   finder.addOthers(sharing)
   return { obstacle: restored.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }
 }

@@ -83,10 +83,10 @@ export async function forecastPlans(
   plan?: CatalogPlan,
 ): Promise<Forecast['plans']> {
   const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  // `readPending` reads the plans of `firstChange`. This change keeps the plan as it is.
-  const firstChange = plan && [{ planId: plan.id, before: plan, after: plan }]
-  const pending = await readPending(db, due, firstChange ? { scope: 'may-conflict', firstChange } : { scope: 'all' })
-  return forecastPublications(pending).plans
+  if (plan === undefined) return forecastPublications(await readPending(db, due, { scope: 'all' })).plans
+  // This change keeps the plan as it is. It only makes `readPending` read the plan.
+  const firstChange = [{ planId: plan.id, before: plan, after: plan }]
+  return forecastPublications(await readPending(db, due, { scope: 'may-conflict', firstChange })).plans
 }
 
 export interface ReadPublication {
