@@ -14,7 +14,7 @@ import type { ChangeRun } from '../frame/verb.ts'
 import { describePublication, describeWhen, formatDifference } from './publication-output.ts'
 
 /** Printed before a change is shown again, merged with the changes of others. */
-export const overtakenNotice = 'Somebody else changed the same plans at the same time. The change is now:'
+export const overtakenNotice = 'Somebody else changed the same plans at the same time. The change to publish is now:'
 
 export const changeJson = 'an object: how each plan changes, and the publication'
 

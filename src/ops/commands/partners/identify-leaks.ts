@@ -24,7 +24,7 @@ const maxLeaks = 10
 
 /** Follows `Line 3 may hold `: describes texts that look like a secret or a key, but can't be compared with the live ones, by their kind. */
 const incomparable: Record<string, string> = {
-  'cut-secret': `a part of a client secret, or a mistyped one: copy all of it; ${secretForm}.`,
+  'cut-secret': `a part of a client secret, or a mistyped secret: copy the whole secret; ${secretForm}.`,
   'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
 

@@ -62,8 +62,8 @@ export function formatRotationLetter(
   const lost = isLost ? '\n- The client secret that we sent you last no longer works.' : ''
   const earlier =
     earlierExpiresAt === null
-      ? 'Your earlier client secrets no longer work: the token endpoint answers 401 invalid_client to them. Put the new one in place now.'
-      : `Your earlier client secret works until ${formatIsoTime(earlierExpiresAt)}. Put the new one in place before then.`
+      ? 'Your earlier client secrets no longer work: the token endpoint answers 401 invalid_client to them. Put the new secret in place now.'
+      : `Your earlier client secret works until ${formatIsoTime(earlierExpiresAt)}. Put the new secret in place before this time.`
   const tokens =
     before.suspendedAt === null ? '\n- Access tokens that you have stay valid.' : describeSuspension(before)
   return `There is a new client secret for ${shortName} (client ID ${clientId}). You get it from us separately.${lost}

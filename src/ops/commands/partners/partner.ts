@@ -230,7 +230,7 @@ export const partner = {
 
 function chooseReplacement(grace: ReturnType<typeof parseGrace>, replaceNewest: boolean) {
   if (replaceNewest) {
-    const effect = 'The newest secret stops working now, and the older one at its time.'
+    const effect = 'The newest secret stops working now. The older secret keeps its end time.'
     return { replacement: { kind: 'replace-newest' }, effect } as const
   }
   if (grace.seconds === 0) {

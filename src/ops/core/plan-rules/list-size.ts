@@ -25,7 +25,7 @@ export function measureLists(others: ListSizes, changes: readonly PlanChange[]):
     const size = (bytes / megabyte).toFixed(1)
     return `The list of ${country} would have ${size} MB. The service can cache at most ${maxListBytes / megabyte} MB.`
   })
-  if (lines.length > 0) throw new UserError([...lines, 'Make texts shorter, or show fewer plans there.'])
+  if (lines.length > 0) throw new UserError([...lines, 'Make texts shorter, or take plans off these lists.'])
   return { before, after }
 }
 

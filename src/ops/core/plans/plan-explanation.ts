@@ -59,7 +59,7 @@ export async function explainPlan(
     return {
       reason: 'not_viewable',
       sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
-      fix: `To put it on the list now: ${command('plan', 'offer', identifier, '--country', country)}`,
+      fix: `To put the plan on the list now: ${command('plan', 'offer', identifier, '--country', country)}`,
     }
   }
   const filters = listMatchingFilters(plan).join(', ')

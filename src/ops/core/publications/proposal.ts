@@ -108,7 +108,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
     const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
       'The change can’t be published: its plans have other fields than the catalog.',
-      `To give all plans the fields of the newest code, run two commands with that code: ${write}`,
+      `Update the checkout. To give all plans the fields of its code, run: ${write}`,
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }

@@ -236,7 +236,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       const fix =
         earlierId === undefined
           ? `To make it again: ${catalogCommand('redo', id)}`
-          : `To keep its values, cancel publication ${earlierId}: ${catalogCommand('cancel', earlierId)}`
+          : `To publish it, cancel publication ${earlierId}: ${catalogCommand('cancel', earlierId)}`
       return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${catalogCommand('cancel', id)}`
     }),
     ...conflicted.map(

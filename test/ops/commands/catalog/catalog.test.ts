@@ -418,7 +418,7 @@ test('a change that others overtake is shown again, merged, and asked for again;
   })
   const merged = await runAround('plan set cash tenor=Mine performance1=88', 1, rename)
   expect(merged).toMatchObject({ code: 0, stdout: expect.stringContaining(' is published. ') })
-  expect(merged.stderr).toBe('Somebody else changed the same plans at the same time. The change is now:\n')
+  expect(merged.stderr).toBe('Somebody else changed the same plans at the same time. The change to publish is now:\n')
   expect(merged.stdout.match(/^~ cash: /gm)).toHaveLength(2)
   expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 88 })
   const asked = await runAround('plan set cash about=Mine --json --remote --env staging', 1, async () => {
@@ -426,7 +426,7 @@ test('a change that others overtake is shown again, merged, and asked for again;
     await ops('plan set cash sector=Theirs')
   })
   expect(asked.stderr).toMatch(
-    /The change is now:\n~ cash: about .*\nPlans by country: KE .*\nWarning: The pending .*\n\[staging\] There are /,
+    /The change to publish is now:\n~ cash: about .*\nPlans by country: KE .*\nWarning: The pending .*\n\[staging\] There are /,
   )
   const refused = await runAround('plan set cash tenor=Again', 1, () => ops('plan set cash tenor=Theirs'))
   expect(refused).toMatchObject({

@@ -283,7 +283,7 @@ describe('partner identify', () => {
   test('names the line of a secret that is cut or mistyped, also beside a whole one', async () => {
     const secret = await createSecret('acme')
     const cut = `\n${secret.slice(0, -1)}`
-    const hint = /^Line 2 may hold a part of a client secret, or a mistyped one: copy all of it; /
+    const hint = /^Line 2 may hold a part of a client secret, or a mistyped secret: copy the whole secret; /
     const [alone, beside] = [await identify(cut), await identify(`${secret}${cut}`)]
     expect([alone, beside]).toMatchObject([
       { code: 3, stderr: expect.stringMatching(hint) },
