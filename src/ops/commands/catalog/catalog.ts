@@ -169,9 +169,8 @@ export const catalog = {
       const isCancelled = redone.state === 'cancelled'
       const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
       const oldPublication = `Publication ${id} by ${redone.actor}${approved}`
-      const describeEffectToConfirm = () =>
-        `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const output = await publishChange(prepared, run, { describeEffectToConfirm, dryRun, review })
+      const effect = `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
+      const output = await publishChange(prepared, run, { describeEffectToConfirm: () => effect, dryRun, review })
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
       const notCancelled = await cancelRedone(run.store, id, newPublication, run.attribution)

@@ -75,7 +75,7 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
   return (await selectCatalogOrigin(db)).revision > 0
 }
 
-/** @param name the plan's identifier or ID. @returns undefined when there is no such plan at the time. */
+/** @param name the plan's identifier or ID. @returns undefined when there is no such plan then. @throws UserError before the first catalog. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   if (await isFuture(store, atSeconds)) {
@@ -87,7 +87,7 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
-/** @param name the plan's identifier or ID. @throws UserError when there is no such plan. */
+/** @param name the plan's identifier or ID. @param atSeconds a past or future time. Default: now. @throws UserError when there is no such plan. */
 export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)

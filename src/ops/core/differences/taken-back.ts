@@ -37,11 +37,11 @@ function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentCh
   const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
     const samePath = compared.filter(({ paths }) => paths.has(path))
-    const isTakenBack = samePath.some(
+    const isLost = samePath.some(
       ({ earlier, paths }) => paths.get(path)?.from === to && !isNewValue(path, change, earlier),
     )
     // The latest change of the path made the current value, which is lost.
-    return isTakenBack ? samePath.slice(0, 1).map(({ earlier }) => earlier) : []
+    return isLost ? samePath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 

@@ -140,7 +140,6 @@ export function showCell(cell: Cell | undefined): string {
   return cell instanceof UnusableCell ? cell.description : String(cell)
 }
 
-/** Formats a value for a message. */
 export function describeValue(value: unknown): string {
   if (value instanceof UnusableCell) return value.description
   if (value instanceof Date) return `the date ${formatDate(value)}`

@@ -103,7 +103,7 @@ function publishOrLetWait(
 
 /**
  * Changes the state of a publication exactly once, even if the database's answer is lost.
- * @param changeState returns whether it changed the state: false when the store repeats it after a lost answer.
+ * @param changeState returns false if the state does not allow the change, as when the store repeats a call whose answer was lost.
  * @param isChanged tells if the row of the publication shows the change, even after others changed the state again.
  */
 async function changeStateOnce(
@@ -158,6 +158,7 @@ export async function findPublication({ db, target }: Store, id: number): Promis
  * publishes it.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
  * @returns undefined when others changed plans of the publication after `seenRevision`, and it was not approved.
+ * @throws UserError when it conflicts, is by `actor`, or does not wait for approval any more.
  */
 export async function approvePublication(
   store: Store,

@@ -160,15 +160,15 @@ async function checkKeys(
   const keys = listKeys(live, nowSeconds)
   const kids = keys.map(({ kid }) => kid)
   const kidsAfterDeploy = listKeys(latest, nowSeconds).map(({ kid }) => kid)
-  const newestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
+  const findNewestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
   const keysCommand = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
   const deploy = describeDeploy(target)
   const isDeployDue = kids.join() !== kidsAfterDeploy.join()
-  const dropped = kids.filter((kid) => newestEntry(kid)?.kind === 'keys-drop')
+  const dropped = kids.filter((kid) => findNewestEntry(kid)?.kind === 'keys-drop')
   const misnamed = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
   const mustBeRecorded = target.remote && entries !== undefined
-  const unrecorded = kids.filter((kid) => mustBeRecorded && newestEntry(kid) === undefined)
+  const unrecorded = kids.filter((kid) => mustBeRecorded && findNewestEntry(kid) === undefined)
   const results = [
     ...checkSigning(live, nowSeconds, isDeployDue ? deploy : keysCommand('rotate')),
     ...dropped.map((kid) =>
