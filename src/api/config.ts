@@ -44,8 +44,8 @@ export type ReadConfig = (env: object) => Promise<Config>
 export function createConfigReader(): ReadConfig {
   const configs = new WeakMap<object, Config>()
   return async (env) => {
-    const known = configs.get(env)
-    if (known) return known
+    const checked = configs.get(env)
+    if (checked) return checked
     const config = await parseConfig(env)
     configs.set(env, config)
     return config

@@ -40,11 +40,11 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
         if (other.readers.includes(clientId)) otherBodiesOfClient++
       }
     }
-    const known = streamed.get(etag)
+    const existing = streamed.get(etag)
     const addedBytes = isCached(body) ? 0 : body.byteLength
-    const hasRoom = known !== undefined || otherBytes === 0 || otherBytes + addedBytes <= maxStreamedBytes
+    const hasRoom = existing !== undefined || otherBytes === 0 || otherBytes + addedBytes <= maxStreamedBytes
     if (!hasRoom || otherBodiesOfClient >= maxBodiesPerClient) return undefined
-    const entry = known ?? { body: new WeakRef(body), readers: [] }
+    const entry = existing ?? { body: new WeakRef(body), readers: [] }
     streamed.set(etag, entry)
     entry.readers.push(clientId)
     return entry

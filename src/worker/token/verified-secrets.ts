@@ -27,9 +27,9 @@ export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: 
     /** Looks up the hash that credentials matched, undefined if none is remembered. `remember` keeps a hash for another `lifetimeMs`. */
     recall: async (credentials: ClientCredentials, nowMs: number) => {
       const mac = await computeMac(credentials)
-      const known = hashes.get(mac)
+      const remembered = hashes.get(mac)
       return {
-        hash: known && known.expiresAtMs > nowMs ? known.hash : undefined,
+        hash: remembered && remembered.expiresAtMs > nowMs ? remembered.hash : undefined,
         remember: (hash: string) => hashes.set(mac, { hash, expiresAtMs: nowMs + bounds.lifetimeMs }),
         forget: () => hashes.delete(mac),
       }

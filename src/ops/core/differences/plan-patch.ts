@@ -62,7 +62,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     }
     const column = findColumn(name)
     if (column === undefined) {
-      const names = listColumns([]).map((known) => known.name)
+      const names = listColumns([]).map((each) => each.name)
       defects.push(makeUnknownNameDefect(typedInCommand, 'field', name, names))
     } else if ('expected' in column) {
       // The name is of an amount with a wrong currency.

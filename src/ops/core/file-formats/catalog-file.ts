@@ -205,9 +205,9 @@ export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: r
     const ownerOfId = identifiersById.get(id) ?? identifier
     const isTaken = ownerOfId !== identifier
     const found = isTaken ? `${id}, the id of plan ${describeValue(ownerOfId)}` : String(id)
-    const knownId = idsByIdentifier.get(identifier) ?? id
-    if (knownId !== id) {
-      return [{ place, expected: `${knownId}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
+    const idInCatalog = idsByIdentifier.get(identifier) ?? id
+    if (idInCatalog !== id) {
+      return [{ place, expected: `${idInCatalog}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
     }
     if (!isTaken) return []
     highestId += 1

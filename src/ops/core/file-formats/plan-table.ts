@@ -180,8 +180,8 @@ function readHeader(sheet: Sheet, headerIndex: number) {
 
 /** @returns a defect if the name is similar to the name of a column, or begins with a field; otherwise undefined, and the column is ignored. */
 function makeUnknownColumnDefect(title: string, place: Place): Defect | undefined {
-  const known = [...listColumns([]).map(({ name }) => name), originColumn]
-  const defect = makeUnknownNameDefect(place, 'column', title, known)
+  const columnNames = [...listColumns([]).map(({ name }) => name), originColumn]
+  const defect = makeUnknownNameDefect(place, 'column', title, columnNames)
   const isSimilar = defect.fix !== undefined
   const beginsWithField = planFields.some(({ name }) => name === title.split('.')[0])
   return isSimilar || beginsWithField ? defect : undefined

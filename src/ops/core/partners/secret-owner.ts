@@ -49,8 +49,8 @@ export function findLeaks(text: string): Leaks {
     else {
       const claims = readClaims(found.text)
       if (claims === undefined) continue
-      const known = newestTokens.get(claims.clientId)
-      const isNewest = known === undefined || known.claims.createdAt < claims.createdAt
+      const newestSoFar = newestTokens.get(claims.clientId)
+      const isNewest = newestSoFar === undefined || newestSoFar.claims.createdAt < claims.createdAt
       if (isNewest) newestTokens.set(claims.clientId, { kind, ...found, claims })
     }
   }

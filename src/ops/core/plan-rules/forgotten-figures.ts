@@ -65,8 +65,8 @@ export function describeForgottenReturns(
   const fieldsByPlan = new Map(patches.map(({ identifier, fields }) => [identifier, fields]))
   const names = listRedated(changes).flatMap((plan) => {
     const fields = fieldsByPlan.get(plan.identifier) ?? {}
-    const empty = returns.filter((field) => plan[field] !== null && !(field in fields))
-    return empty.length === 0 ? [] : `${plan.identifier} (${empty.join(', ')})`
+    const leftOut = returns.filter((field) => plan[field] !== null && !(field in fields))
+    return leftOut.length === 0 ? [] : `${plan.identifier} (${leftOut.join(', ')})`
   })
   const start = 'These cells are empty or missing, so the old return gets the new date'
   return names.length === 0 ? [] : [`${start}: ${nameSome(names)}.`]

@@ -200,8 +200,8 @@ function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> 
 
 /**
  * Publishes a waiting publication, or ends it as conflicted.
- * @returns true when this call changed the publication. Otherwise false when somebody else changed its state, or others published again
- * and again; `unseen` when others changed its plans after `seenRevision`.
+ * @returns true when this call did; `unseen` when the approver has not seen the plans, because others changed them after `seenRevision`;
+ * false when somebody else changed the state first, or others published again and again.
  */
 async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision

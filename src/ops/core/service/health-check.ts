@@ -33,8 +33,8 @@ export async function runChecks(checks: Readonly<Record<string, Check>>): Promis
   const merged = new Map<string, NamedResult>()
   for (const { name, result } of resultsByCheck.flat()) {
     const key = JSON.stringify(result)
-    const same = merged.get(key)
-    merged.set(key, { name: same ? `${same.name}, ${name}` : name, ...result })
+    const earlier = merged.get(key)
+    merged.set(key, { name: earlier ? `${earlier.name}, ${name}` : name, ...result })
   }
   return [...merged.values()]
 }
