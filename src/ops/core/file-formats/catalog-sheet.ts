@@ -43,7 +43,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   const present = new Set(columns.map(({ name }) => name))
   const missing = listColumns([]).filter((column) => !present.has(column.name) && !isOptional(column))
   if (missing.length > 0) {
-    const fix = 'Take a file of catalog export as the template; or for some fields of known plans, use catalog update.'
+    const fix = 'Take a file of catalog export as the template. To change only some fields, use catalog update.'
     const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }

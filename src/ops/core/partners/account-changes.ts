@@ -172,7 +172,7 @@ function findReasonToRefuse({ target }: Store, partner: Partner, kind: PartnerCh
   }
   const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
   if (kind === 'replace-newest' && olderExpiresAt === null) {
-    return [`${shortName} has only one secret.`, `To keep it for a grace period: ${rotate()}`]
+    return [`${shortName} has only one secret.`, `To keep this secret for a grace period: ${rotate()}`]
   }
   if (kind === 'rotate' && olderExpiresAt !== null) {
     return [

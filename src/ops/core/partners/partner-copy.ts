@@ -165,7 +165,9 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
   try {
     await writeRecordedMark(store, await findRecordedPartner(store, name))
   } catch {
-    warn(`${abbreviate(name)} stays marked in the cache: if the database fails, the partner gets no token and no list.`)
+    warn(
+      `${abbreviate(name)} stays marked in the cache for up to an hour: if the database fails meanwhile, the partner gets no token and no list.`,
+    )
   }
 }
 

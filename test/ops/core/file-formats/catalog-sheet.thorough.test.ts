@@ -254,7 +254,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
       'Sheet "Plans", row 1: expected a name for each column with values; found none above "x".',
       'Sheet "Plans", row 1: expected the name of a column; found "category". Did you mean category.id?',
       'Sheet "Plans", row 1: expected the name of a column; found "name.x". Did you mean name?',
-      'Sheet "Plans", row 1: expected the columns id, coolName, about and 32 more; found none. Take a file of catalog export as the template; or for some fields of known plans, use catalog update.',
+      'Sheet "Plans", row 1: expected the columns id, coolName, about and 32 more; found none. Take a file of catalog export as the template. To change only some fields, use catalog update.',
       'Sheet "Plans", row 2, column identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits; found "a b".',
       'Sheet "Plans", row 2, column name: expected text of 1 to 200 characters; found nothing.',
     ])
