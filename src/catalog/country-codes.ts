@@ -8,6 +8,6 @@ export function isCountryCode(text: string): boolean {
 }
 
 /** @returns words for the refusal of `UK`, which people write instead of `GB`; '' for any other text. */
-export function findCountryHint(text: unknown): string {
+export function describeCountryHint(text: unknown): string {
   return text === 'UK' ? ' (the United Kingdom is GB)' : ''
 }

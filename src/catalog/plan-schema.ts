@@ -3,7 +3,7 @@
 import { codes as listCurrencies } from 'currency-codes'
 import { z } from 'zod'
 import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'
-import { findCountryHint, isCountryCode } from './country-codes.ts'
+import { describeCountryHint, isCountryCode } from './country-codes.ts'
 
 /** The maximum number of digits in an amount or a return. */
 export const maxDigits = 15
@@ -11,7 +11,7 @@ export const maxDigits = 15
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
 const countryCode = z.string({ error: 'a country code' }).refine(isCountryCode, {
-  error: ({ input }) => `an ISO 3166-1 alpha-2 country code in upper case, such as "KE"${findCountryHint(input)}`,
+  error: ({ input }) => `an ISO 3166-1 alpha-2 country code in upper case, such as "KE"${describeCountryHint(input)}`,
 })
 
 /** JSON Schema can express only this part of the rule for a currency. */

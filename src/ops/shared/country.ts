@@ -1,12 +1,12 @@
 // Checks a country code that an operator typed.
 import { abbreviate } from '../../abbreviate.ts'
-import { findCountryHint, isCountryCode } from '../../catalog/country-codes.ts'
+import { describeCountryHint, isCountryCode } from '../../catalog/country-codes.ts'
 import { throwProblems } from './user-error.ts'
 
 /** @returns a sentence if the text is no country code, with a hint for codes such as `UK`; undefined for a country code. */
 export function findCountryProblem(country: string): string | undefined {
   if (isCountryCode(country)) return undefined
-  return `The country must be an ISO 3166-1 alpha-2 code, such as KE; it is ${abbreviate(country)}${findCountryHint(country)}.`
+  return `The country must be an ISO 3166-1 alpha-2 code, such as KE; it is ${abbreviate(country)}${describeCountryHint(country)}.`
 }
 
 /** Turns two letters into capitals. Returns any other text unchanged. */

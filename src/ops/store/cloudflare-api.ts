@@ -5,7 +5,7 @@ import { UserError } from '../shared/user-error.ts'
 import { classifyAnswer, CloudflareError, throwAsUserError } from './failure.ts'
 import { retry } from './retry.ts'
 import type { Target } from '../shared/target.ts'
-import { findNetworkHint } from './system-error.ts'
+import { describeNetworkHint } from './system-error.ts'
 import { readWranglerConfig } from './wrangler-toml.ts'
 
 /** The longest wait for an answer of Cloudflare. It is longer than the 30 s that D1 may need for a batch of statements. */
@@ -105,7 +105,7 @@ function openApi(accountUrl: string, token: string) {
 function fetchOnce(url: string, request: RequestInit): Promise<Response> {
   const signal = AbortSignal.timeout(deadlineMs)
   return fetch(url, { ...request, redirect: 'manual', signal }).catch((error: unknown) => {
-    const reason = `${describeFetchError(error)}.${findNetworkHint(error)}`
+    const reason = `${describeFetchError(error)}.${describeNetworkHint(error)}`
     throw new CloudflareError(`Can't reach ${new URL(url).host}: ${reason}`, { kind: 'unknown' })
   })
 }

@@ -9,7 +9,7 @@ export function describeSystemError(error: unknown): string | undefined {
 }
 
 /** Suggests the variable that Node may lack for a proxy or a private certificate. @returns a sentence after a space, or an empty text. */
-export function findNetworkHint(error: unknown): string {
+export function describeNetworkHint(error: unknown): string {
   if (/CERT|LEAF_SIGNATURE/.test(String(readPath(error, 'cause', 'code')))) {
     return ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS to the file of your certificate authority, in PEM.'
   }

@@ -1,7 +1,7 @@
 // The command `npm run deploy`: checks an environment, deploys the Worker and its site, and runs the smoke test.
 import { parseVariables } from '../../../api/config.ts'
 import { checkBeforeDeploy } from '../../core/service/doctor.ts'
-import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
+import { describeIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../store/checkout.ts'
 import { deployWithWrangler, findLiveVersionId, runProjectCheck } from '../../store/deployment.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
@@ -40,7 +40,7 @@ npm run check fails.`,
     const target = { remote: true, env }
     const { name: worker, vars } = await readWranglerConfig(env)
     parseVariables(vars)
-    const incomplete = findIncompleteCredentials(variables)
+    const incomplete = describeIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     progress?.show('Step 1 of 4: reading the environment')
     const warnings = await findWarnings(target, allowDirty, run)

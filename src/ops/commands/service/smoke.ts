@@ -1,5 +1,5 @@
 // The command `npm run smoke`: calls a running service as a partner does.
-import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
+import { describeIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
@@ -13,7 +13,7 @@ CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without these variables, only refusals 
   },
   store: 'none',
   async run({ url: origin }, { variables, clock, report }) {
-    const incomplete = findIncompleteCredentials(variables)
+    const incomplete = describeIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     const { outcome } = await runSmokeTest({ origin, variables }, clock, report)
     if (outcome === 'unreachable') throw new UserError('The address did not answer, so nothing else was checked.')

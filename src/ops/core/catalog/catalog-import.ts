@@ -13,7 +13,7 @@ import { formatConflict, mergeCatalog, type MergedChange } from '../differences/
 import { describeForgottenReturns, describeForgottenMonths } from '../plan-rules/forgotten-figures.ts'
 import { findLaterChanges } from '../publications/later-changes.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
-import { findTakenBack } from '../differences/taken-back.ts'
+import { describeTakenBack } from '../differences/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export interface CatalogImport extends PreparedChange {
@@ -105,7 +105,7 @@ async function prepareMerge(
   const currentById = new Map(current.map((plan) => [plan.id, plan]))
   const hasOnlyOldValues =
     changes.length === 0 && file.some((plan) => !isSameJson(plan, currentById.get(plan.id) ?? null))
-  const takenBack = exported ? [] : await findTakenBack(db, changes)
+  const takenBack = exported ? [] : await describeTakenBack(db, changes)
   return {
     baseRevision: currentOrigin.revision,
     changes,

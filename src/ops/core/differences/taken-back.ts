@@ -9,7 +9,7 @@ import { selectChangesOf, selectPublications, type PlanChange } from '../../../d
 const recentSeconds = 30 * 86_400
 
 /** @returns a warning, or none, that names the publications of the last 30 days whose values the change takes back. */
-export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
+export async function describeTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)
   const since = (await selectNowSeconds(db)) - recentSeconds
   const recent = await selectPublications(db, { planIds, since, states: ['published'] })

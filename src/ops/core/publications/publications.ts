@@ -60,7 +60,7 @@ export async function publishProposal(
     if (await publishOrLetWait(store, decision, state, compared)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
       // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
-      return { kind: 'made', publication: checkPublishedOrPending(store, await findPublication(store, id)) }
+      return { kind: 'made', publication: requirePublishedOrPending(store, await findPublication(store, id)) }
     }
     const comparison = await compareStaged(store.db, id)
     if (comparison.kind === 'unavailable') {
@@ -125,7 +125,7 @@ async function changeStateOnce(
 }
 
 /** @throws UserError when a publication conflicted or was cancelled: it changed no plan. Otherwise returns the publication. */
-function checkPublishedOrPending({ target }: Store, row: PublicationRow): Publication {
+function requirePublishedOrPending({ target }: Store, row: PublicationRow): Publication {
   const { id, state, dueAt, conflict, decidedBy } = row
   if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt }
   const catalogCommand = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
@@ -178,7 +178,7 @@ export async function approvePublication(
   if (!approval) {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
-  checkPublishedOrPending(store, row)
+  requirePublishedOrPending(store, row)
   return row
 }
 

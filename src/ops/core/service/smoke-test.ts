@@ -1,7 +1,7 @@
 // Runs the smoke test, which calls a running service as a partner does.
 import { encodeBase64 } from '../../../crypto/base64.ts'
 import { readPath } from '../../../json.ts'
-import { findNetworkHint } from '../../store/system-error.ts'
+import { describeNetworkHint } from '../../store/system-error.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { createSmokeCall, maxWaitSeconds, type SmokeResponse, type WantedVersion } from './smoke-call.ts'
 
@@ -25,7 +25,7 @@ export interface SmokeTarget {
 
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 
-export function findIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
+export function describeIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
   const missing = credentialNames.filter((name) => !variables[name])
   if (missing.length === 0 || missing.length === credentialNames.length) return undefined
   const present = credentialNames.filter((name) => variables[name])
@@ -177,6 +177,6 @@ function expectEqual(name: string, found: unknown, expected: unknown): void {
 /** @returns the message of an error, with its cause, and with a hint if the network may be the reason. */
 function describeError(error: Error): string {
   const reason = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
-  const hint = findNetworkHint(error)
+  const hint = describeNetworkHint(error)
   return hint === '' ? reason : `${reason}.${hint}`
 }

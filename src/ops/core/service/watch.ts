@@ -2,7 +2,7 @@
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { toProblem, ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
-import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
+import { describeIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'
 
 interface WatchTools {
@@ -43,7 +43,7 @@ export async function watch({
 
 async function runSmokeTestTwice(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
   const { origin, variables } = target
-  const incomplete = findIncompleteCredentials(variables)
+  const incomplete = describeIncompleteCredentials(variables)
   if (incomplete !== undefined) return problem(incomplete)
   const runQuietly = () => runSmokeTest(target, clock, () => {})
   let result = await runQuietly()

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test, vi } from 'vitest'
 import { readOrigin } from '../../../../src/api/origin.ts'
 import {
-  findIncompleteCredentials,
+  describeIncompleteCredentials,
   runSmokeTest,
   type SmokeResult,
 } from '../../../../src/ops/core/service/smoke-test.ts'
@@ -141,5 +141,5 @@ test.each([
     'The smoke test lacks CLIENT_ID and CLIENT_SECRET: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset SHORT_NAME.',
   ],
 ])('the credentials of the smoke test are all set, or none: %j', (variables, problem) => {
-  expect(findIncompleteCredentials(variables)).toBe(problem)
+  expect(describeIncompleteCredentials(variables)).toBe(problem)
 })
