@@ -85,7 +85,7 @@ async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> 
   )
 }
 
-/** Checks PBKDF2_ITERATIONS. Exported for the command line, which hashes secrets. @throws ConfigError when the variable is wrong */
+/** Reads PBKDF2_ITERATIONS, by default the maximum. Exported for the command line, which hashes secrets. @throws ConfigError when the variable is wrong */
 export function readPbkdf2Iterations({ PBKDF2_ITERATIONS = maxPbkdf2Iterations }: ConfigSource): number {
   const iterations = parsePositiveInteger(PBKDF2_ITERATIONS)
   if (iterations === undefined || !isIterationCount(iterations)) {

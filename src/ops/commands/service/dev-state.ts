@@ -43,7 +43,8 @@ export async function ensureSigningKey(): Promise<void> {
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
-export async function announce(store: Store, origin: string): Promise<void> {
+/** Prints the addresses of API and site, and how to get a token. Creates a demo partner if there is no partner. */
+export async function printAccess(store: Store, origin: string): Promise<void> {
   process.stdout.write(`
 The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
 ${await prepareAccess(store, origin)}

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import type { Target } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { startWrangler } from '../../store/wrangler.ts'
-import { announce, ensureSigningKey, prepareState } from './dev-state.ts'
+import { ensureSigningKey, prepareState, printAccess } from './dev-state.ts'
 import { verb } from '../frame/verb.ts'
 
 export const dev = verb({
@@ -57,7 +57,7 @@ export const prepareDev = verb({
     if (preparedMigrations !== migrations) {
       // A build doesn't know the port of wrangler, so the printed commands use the variable API.
       report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
-      await prepareState({}, (store) => announce(store, '$API'))
+      await prepareState({}, (store) => printAccess(store, '$API'))
       await writeFile(stampFile, migrations)
     }
     report(
@@ -96,7 +96,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
         if (problem === undefined || isStopped) return
         process.stderr.write(`Nothing was published at its time: ${problem}. Trying again in a minute.\n`)
       })
-      await announce(store, origin)
+      await printAccess(store, origin)
     })
     await exit
     if (server.exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')

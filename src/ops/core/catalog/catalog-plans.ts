@@ -31,7 +31,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
-/** Lists the fields of plans that a table shows. The parameters and errors are those of `listPlans`. */
+/** Lists the fields of plans that a table shows. @throws UserError for an unknown country, or before the first publication. */
 export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })

@@ -35,7 +35,7 @@ export function formatCatalogSheet(
   return { name: 'Plans', rows: [header, ...rows] }
 }
 
-/** @throws UserError with a line for each defect, as `parseCatalog` does. */
+/** @throws UserError with a line for each defect. */
 export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   const table = readPlanTable(spreadsheet)
   const { columns, rows, headerPlace, origin, sheet, notes } = table
