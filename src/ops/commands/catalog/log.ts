@@ -131,13 +131,13 @@ function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: 
   }
 }
 
-/** Joins the notes and the conflict: `Target reached; approved by ben: Checked.` Without any, starts with the command. */
+/** Joins notes, conflict, cancellation and approval: `Target reached; approved by ben: Checked.` Without reasons, starts with the command. */
 function describeReasons(row: ForecastRow): string {
   const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
   const isCancelledByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
   // If the approver also decided, `decidedNote` is the note of the approval.
-  const ownNote = decidedBy === approvedBy ? null : decidedNote
-  const decision = isCancelledByOther ? describeAct('cancelled', decidedBy, decidedNote) : ownNote
+  const decisionNote = decidedBy === approvedBy ? null : decidedNote
+  const decision = isCancelledByOther ? describeAct('cancelled', decidedBy, decidedNote) : decisionNote
   const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
   const approval = approvedBy === null ? [] : [describeAct('approved', approvedBy, approvedNote)]
   const parts = [...(reasons.length === 0 ? [command] : reasons), ...approval]
