@@ -14,10 +14,10 @@ export function abbreviate(value: unknown): string {
 /** Formats two texts from shortly before their first difference, and other values as `abbreviate` does. */
 export function abbreviatePair(first: unknown, second: unknown): [string, string] {
   if (typeof first !== 'string' || typeof second !== 'string') return [abbreviate(first), abbreviate(second)]
-  let same = 0
-  while (same < first.length && first[same] === second[same]) same++
-  const cut = (value: string) => abbreviate(same < 40 ? value : `…${value.slice(same - 20)}`)
-  return [cut(first), cut(second)]
+  let sameLength = 0
+  while (sameLength < first.length && first[sameLength] === second[sameLength]) sameLength++
+  const cutSameStart = (text: string) => abbreviate(sameLength < 40 ? text : `…${text.slice(sameLength - 20)}`)
+  return [cutSameStart(first), cutSameStart(second)]
 }
 
 const maxNames = 3

@@ -162,7 +162,7 @@ function readComparedRow(row: ComparedRow): ComparedVersion {
 const otherOwn = alias(planVersions, 'other_own')
 const otherPublication = alias(publications, 'other_publication')
 
-/** Selects a text that differs if a claim of a plan differs (src/catalog/fit.ts): the JSON of all objects and of the identifier. */
+/** Selects a text that differs if a plan has another identifier or another object, such as its category: claims are about both. */
 const selectClaimValues = (document: SQLWrapper) => sql`(
   select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
 )`

@@ -114,12 +114,12 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
 }
 
 function makeOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
-  const parse = (word: string) => (flag.parse ? flag.parse(word, nowSeconds) : word)
+  const parseWord = (word: string) => (flag.parse ? flag.parse(word, nowSeconds) : word)
   const option = new Option([`--${toKebabCase(name)}`, flag.value].filter(Boolean).join(' '), flag.help)
   option.makeOptionMandatory(flag.isRequired ?? false)
   if (flag.conflicts) option.conflicts([...flag.conflicts])
-  if (flag.default !== undefined) option.default(parse(flag.default), flag.default)
-  if (flag.isList) return option.argParser<unknown[] | undefined>((word, parsed = []) => [...parsed, parse(word)])
+  if (flag.default !== undefined) option.default(parseWord(flag.default), flag.default)
+  if (flag.isList) return option.argParser<unknown[] | undefined>((word, parsed = []) => [...parsed, parseWord(word)])
   if (flag.value === undefined) {
     // The default of a flag without a value, false, is set on the command, because --help would print a default of the option.
     command.setOptionValueWithSource(name, false, 'default')
@@ -132,7 +132,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
     // Without this error, commander would use the last of several values of a flag.
     if (command.getOptionValueSource(name) === 'cli')
       command.error(`error: option '${option.flags}' can be given only once`)
-    return parseChoice ? parseChoice(word, undefined) : parse(word)
+    return parseChoice ? parseChoice(word, undefined) : parseWord(word)
   })
 }
 

@@ -70,7 +70,7 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
  */
 function openApi(accountUrl: string, token: string) {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  const send = (method: string, path: string, body?: string) =>
+  const sendRequest = (method: string, path: string, body?: string) =>
     retry(() => fetchJson(`${accountUrl}${path}`, { method, headers, ...(body !== undefined && { body }) }))
   return {
     /** @returns Cloudflare's time in Unix milliseconds, rounded up by at most a second. */
@@ -81,21 +81,21 @@ function openApi(accountUrl: string, token: string) {
     },
     /** Sends a request with a JSON body. @returns the `result` of the answer. */
     call: async (method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> =>
-      (await send(method, path, body === undefined ? undefined : JSON.stringify(body)))['result'],
+      (await sendRequest(method, path, body === undefined ? undefined : JSON.stringify(body)))['result'],
     /** Reads all pages of a list. @param path ends with a query such as `?prefix=`. @returns the items of all pages. */
     listPages: async (path: string): Promise<unknown[]> => {
       const items: unknown[] = []
       let cursor: unknown = ''
       do {
         const page = cursor === '' ? path : `${path}&cursor=${encodeURIComponent(String(cursor))}`
-        const { result, result_info: info } = await send('GET', page)
+        const { result, result_info: info } = await sendRequest('GET', page)
         if (Array.isArray(result)) items.push(...(result as unknown[]))
         cursor = readPath(info, 'cursor')
       } while (typeof cursor === 'string' && cursor !== '')
       return items
     },
     queryAnalytics: async (sql: string): Promise<Record<string, unknown>[]> => {
-      const { data } = await send('POST', '/analytics_engine/sql', sql)
+      const { data } = await sendRequest('POST', '/analytics_engine/sql', sql)
       return Array.isArray(data) ? data.filter((row) => isJsonObject(row)) : []
     },
   }

@@ -74,16 +74,16 @@ const createMigrationsTable = `create table if not exists d1_migrations
 
 /** Applies the migrations that the database lacks, without wrangler, which takes seconds to start. @returns their file names. */
 async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
-  const run = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
-  await run(createMigrationsTable)
-  const listApplied = async () => (await run('select name from d1_migrations')).results.map(({ name }) => name)
+  const runSql = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
+  await runSql(createMigrationsTable)
+  const listApplied = async () => (await runSql('select name from d1_migrations')).results.map(({ name }) => name)
   const appliedBefore = await listApplied()
   const applied: string[] = []
   for (const file of (await listMigrationFiles()).filter((name) => !appliedBefore.includes(name))) {
     const text = await readFile(resolve('migrations', file), 'utf8')
     try {
       // One call is one transaction: the table lists a migration if and only if it was applied.
-      await run(`insert into d1_migrations (name) values ('${file}');\n${text}`)
+      await runSql(`insert into d1_migrations (name) values ('${file}');\n${text}`)
       applied.push(file)
     } catch (error) {
       // Another program applied this migration first.

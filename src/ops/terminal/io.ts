@@ -46,13 +46,13 @@ export function escapeOutput({ stdin, stdout, stderr }: Io): SafeIo {
 function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   const hasColors = stream.hasColors?.() ?? false
   const escapeText = (text: string) => text.replaceAll(unsafe, escapeCharacter)
-  const format = (piece: Piece): string => {
+  const formatPiece = (piece: Piece): string => {
     if (typeof piece === 'string') return escapeText(piece)
     const text = escapeText(piece.text)
     if (!hasColors) return text
     return text.replaceAll(/.+/g, (line) => styleText(piece.style, line, { validateStream: false }))
   }
-  const writePieces = (pieces: readonly Piece[]) => stream.write(pieces.map(format).join(''))
+  const writePieces = (pieces: readonly Piece[]) => stream.write(pieces.map(formatPiece).join(''))
   return { columns: stream.columns, write: (text) => writePieces([text]), writePieces }
 }
 

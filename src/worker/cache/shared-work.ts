@@ -20,18 +20,18 @@ interface Running<T> {
 export function createSharedWork<T>(clock: () => number) {
   const running = new Map<string, Running<T>>()
 
-  function share(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
+  function shareWork(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
     const nowMs = clock()
-    const other = running.get(key)
-    const remainingMs = other ? other.startedAtMs + maxWorkMs - nowMs : 0
-    if (other && remainingMs > 0) {
+    const otherWork = running.get(key)
+    const remainingMs = otherWork ? otherWork.startedAtMs + maxWorkMs - nowMs : 0
+    if (otherWork && remainingMs > 0) {
       // `min`, because more than `maxWorkMs` remains after the clock stepped back.
       const waitMs = Math.min(remainingMs, maxWorkMs)
-      return withDeadline(other.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
+      return withDeadline(otherWork.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
         if (!(error instanceof Abandoned)) throw error
         // The first request that gets here starts new work. The others find the new work under the key.
-        forget(key, other)
-        return share(key, context, work)
+        forget(key, otherWork)
+        return shareWork(key, context, work)
       })
     }
     const started = { result: work(), startedAtMs: nowMs }
@@ -46,7 +46,7 @@ export function createSharedWork<T>(clock: () => number) {
     if (running.get(key) === work) running.delete(key)
   }
 
-  return share
+  return shareWork
 }
 
 class Abandoned extends Error {}

@@ -84,13 +84,13 @@ const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none'
 function makeCountryRows(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {
   const countries = [...new Set([...before.keys(), ...after.keys()])].toSorted()
   const rows = countries.map((country) => {
-    const count = (lists: Lists) => lists.get(country)?.plans ?? 0
+    const countPlans = (lists: Lists) => lists.get(country)?.plans ?? 0
     const namePlans = (direction: 'appears' | 'disappears') =>
       differences
         .filter((plan) => plan[direction].includes(country))
         .map(({ identifier }) => identifier)
         .join(', ')
-    return [country, count(before), count(after), namePlans('appears'), namePlans('disappears')]
+    return [country, countPlans(before), countPlans(after), namePlans('appears'), namePlans('disappears')]
   })
   return [['country', 'plans before', 'plans after', 'appear', 'disappear'], ...rows]
 }

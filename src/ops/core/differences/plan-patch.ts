@@ -74,7 +74,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     else {
       const value = decodeCell(column.kind, text)
       if (column.member === undefined) fields[name] = value
-      else fields[column.field] = { ...readObject(fields[column.field]), [column.member]: value }
+      else fields[column.field] = { ...toObject(fields[column.field]), [column.member]: value }
     }
     seen.add(name)
   }
@@ -110,7 +110,7 @@ export function applyPatch(
   for (const defect of defects) {
     const [name = ''] = defect.place.field?.split('.') ?? []
     // If no plan has an object with the ID of the patch, `patchObject` returns the object of the patch itself.
-    const isIdUnknown = readObject(fields[name])['id'] !== undefined && patched[name] === fields[name]
+    const isIdUnknown = toObject(fields[name])['id'] !== undefined && patched[name] === fields[name]
     if (isIdUnknown) defect.fix = `No plan has this ${name}.id: is it mistyped?`
   }
   return { defects }
@@ -120,12 +120,12 @@ export function applyPatch(
 function patchField(name: string, before: unknown, given: unknown, shared: SharedObjects): unknown {
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(given) || shape === undefined || 'kind' in shape) return given
-  if ('members' in shape) return patchObject(name, readObject(before), given, shared)
-  const amounts = { ...readObject(before), ...given }
+  if ('members' in shape) return patchObject(name, toObject(before), given, shared)
+  const amounts = { ...toObject(before), ...given }
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== null))
 }
 
-function readObject(value: unknown): Record<string, unknown> {
+function toObject(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {}
 }
 

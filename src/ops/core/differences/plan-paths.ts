@@ -39,14 +39,14 @@ type FieldValue = CatalogPlan[keyof CatalogPlan] | undefined
 function compareField(field: string, before: FieldValue, after: FieldValue): [path: string, ValueChange][] {
   // Fast path: most fields don't change.
   if (before === after) return []
-  const valuesBefore = readPaths(field, before)
-  const valuesAfter = readPaths(field, after)
+  const valuesBefore = listPathValues(field, before)
+  const valuesAfter = listPathValues(field, after)
   return Object.keys({ ...valuesBefore, ...valuesAfter })
     .filter((path) => valuesBefore[path] !== valuesAfter[path])
     .map((path) => [path, { from: valuesBefore[path], to: valuesAfter[path] }])
 }
 
-function readPaths(field: string, value: FieldValue): Record<string, PathValue> {
+function listPathValues(field: string, value: FieldValue): Record<string, PathValue> {
   if (value === undefined || (value === null && isObjectField(field))) return {}
   if (value === null || typeof value !== 'object') return { [field]: value }
   if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [`${field}.${item}`, true]))

@@ -32,8 +32,8 @@ export async function formatLogFile(
 }
 
 function encodeRows(rows: readonly LogRow[], format: 'csv' | 'xlsx'): Cell[][] {
-  const encode = (value: unknown): Cell =>
+  const encodeValue = (value: unknown): Cell =>
     typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isCsv: format === 'csv' })
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
-  return [columns, ...rows.map((row) => columns.map((column) => encode(row[column])))]
+  return [columns, ...rows.map((row) => columns.map((column) => encodeValue(row[column])))]
 }

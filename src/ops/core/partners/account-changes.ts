@@ -170,15 +170,15 @@ function findReasonToRefuse({ target }: Store, partner: Partner, kind: PartnerCh
       `To onboard it again, create it under another short name: ${create}`,
     ]
   }
-  const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
+  const rotateCommand = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
   if (kind === 'replace-newest' && olderExpiresAt === null) {
-    return [`${shortName} has only one secret.`, `To keep this secret for a grace period: ${rotate()}`]
+    return [`${shortName} has only one secret.`, `To keep this secret for a grace period: ${rotateCommand()}`]
   }
   if (kind === 'rotate' && olderExpiresAt !== null) {
     return [
       `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
-      `If the newer secret is lost, replace it: ${rotate('--replace-newest')}`,
-      `To end both secrets now: ${rotate('--grace', '0')}`,
+      `If the newer secret is lost, replace it: ${rotateCommand('--replace-newest')}`,
+      `To end both secrets now: ${rotateCommand('--grace', '0')}`,
     ]
   }
   return []

@@ -55,8 +55,8 @@ export function findLeaks(text: string): Leaks {
     }
   }
   leaks.push(...newestTokens.values())
-  const rank = ({ kind }: Leak) => worstFirst.indexOf(kind)
-  return { leaks: leaks.toSorted((a, b) => rank(a) - rank(b)), lines }
+  const findRank = ({ kind }: Leak) => worstFirst.indexOf(kind)
+  return { leaks: leaks.toSorted((a, b) => findRank(a) - findRank(b)), lines }
 }
 
 /** Reads the claims of a token. @param payload the second part of the token. @returns undefined for a token of another service. */

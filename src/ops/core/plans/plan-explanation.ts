@@ -33,12 +33,12 @@ export async function explainPlan(
 ): Promise<PlanExplanation> {
   const partner = await findPartner(store, partnerName, at)
   const { shortName, country, suspendedAt, endedAt } = partner
-  const command = (...words: string[]) => describeCommand(store.target, ...words)
+  const opsCommand = (...words: string[]) => describeCommand(store.target, ...words)
   if (suspendedAt !== null) {
     const [sentence = ''] = await explainPartner(store, partner, at)
-    const create = `To create another partner: ${command('partner', 'create', '--help')}`
+    const create = `To create another partner: ${opsCommand('partner', 'create', '--help')}`
     if (endedAt !== null) return { reason: 'partner_ended', sentence, fix: create }
-    const resume = `To end the suspension: ${command('partner', 'resume', shortName)}`
+    const resume = `To end the suspension: ${opsCommand('partner', 'resume', shortName)}`
     return { reason: 'partner_suspended', sentence, fix: resume }
   }
   const plan = await selectPlan(store, name, at)
@@ -49,7 +49,7 @@ export async function explainPlan(
     return {
       reason: 'no_such_plan',
       sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${withdrawal}${guess}`,
-      fix: `To see all plans: ${command('plan', 'list')}; to add it now: ${command('catalog', 'import', 'FILE')}`,
+      fix: `To see all plans: ${opsCommand('plan', 'list')}; to add it now: ${opsCommand('catalog', 'import', 'FILE')}`,
     }
   }
   const { identifier, isInvestable, viewableIn } = plan
@@ -59,7 +59,7 @@ export async function explainPlan(
     return {
       reason: 'not_viewable',
       sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
-      fix: `To put the plan on the list now: ${command('plan', 'offer', identifier, '--country', country)}`,
+      fix: `To put the plan on the list now: ${opsCommand('plan', 'offer', identifier, '--country', country)}`,
     }
   }
   const filters = listMatchingFilters(plan).join(', ')
@@ -67,7 +67,7 @@ export async function explainPlan(
   return {
     reason: 'viewable',
     sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, and matches the filters ${filters}.${closed}`,
-    fix: `To take it off the list: ${command('plan', 'withdraw', identifier, '--country', country)}`,
+    fix: `To take it off the list: ${opsCommand('plan', 'withdraw', identifier, '--country', country)}`,
   }
 }
 

@@ -48,12 +48,12 @@ export async function prepareUndo(
     const conflicted = new Set(conflicts.map(({ identifier }) => identifier))
     const hasOthers = prepared.changes.some(({ before, after }) => !conflicted.has((before ?? after)?.identifier ?? ''))
     const planFlags = (plans ?? []).flatMap((name) => ['--plan', name])
-    const undo = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
+    const undoCommand = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
     throw new UserError([
       ...later.map(({ sentence }) => sentence),
       hasOthers
-        ? `To take back the other plans: ${undo(String(id), ...planFlags, '--except-changed')}`
-        : `To take the later change back first: ${undo(String(later[0]?.publicationId ?? id))}`,
+        ? `To take back the other plans: ${undoCommand(String(id), ...planFlags, '--except-changed')}`
+        : `To take the later change back first: ${undoCommand(String(later[0]?.publicationId ?? id))}`,
     ])
   }
   if (isNothingLeft) throw new UserError(`Nothing of publication ${id} is left to take back.`)
