@@ -16,7 +16,6 @@ export interface ChangeRequest {
 
 export type NewPartnerRow = Record<'shortName' | 'name' | 'country' | 'clientId' | 'secretHash', string>
 
-/** The ways to replace a partner's secrets. */
 export type SecretReplacement =
   /** The current secret ends after `graceSeconds`, which is at least 1. */
   | { kind: 'rotate'; graceSeconds: number }

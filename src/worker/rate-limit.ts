@@ -5,7 +5,6 @@ import { describeError, type LogWarning } from './log.ts'
 /** The `period` of AUTH_ADDRESS_RATE_LIMIT and AUTH_RATE_LIMIT in wrangler.toml. */
 export const ratePeriodSeconds = 60
 
-/** A client or a network made too many requests. */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError'
 }

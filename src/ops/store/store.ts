@@ -15,7 +15,6 @@ export interface Store {
   target: Target
   /** Repeats statements when the store fails. No statement has its effect twice. */
   db: OperatorDatabase
-  /** Says whether the command has changed something so far. */
   changes: OutcomeTracker
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>

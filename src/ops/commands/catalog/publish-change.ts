@@ -18,7 +18,6 @@ export const overtakenNotice = 'Somebody else changed the same plans at the same
 
 export const changeJson = 'an object: how each plan changes, and the publication'
 
-/** The flags that show a change before it is made. */
 export const previewFlags = {
   dryRun: { help: 'show what would change for partners, and change nothing' },
   review: {

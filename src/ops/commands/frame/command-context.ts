@@ -24,7 +24,6 @@ export interface CommandContext {
   findOrigin: (target: Target) => Promise<string>
   /** Finds who makes a change without --as: OPS_ACTOR, then git's user.email. */
   findActor: () => Promise<string | undefined>
-  /** The words of the command line. */
   argv: readonly string[]
   /** The environment variables. */
   variables: Readonly<Record<string, string | undefined>>

@@ -41,7 +41,6 @@ export interface PlanTable extends Omit<CatalogFile, 'plans'> {
   /** The known columns, each with its position in the rows. */
   columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
-  /** The place of the column names. */
   headerPlace: Place
   defects: readonly Defect[]
 }

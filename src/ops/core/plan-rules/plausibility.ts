@@ -16,7 +16,6 @@ const maxRemovedShare = 1 / 5
 export interface Doubts {
   /** Sentences for the operator to confirm: about the catalog and lists that lose plans, and about the findings. */
   warnings: string[]
-  /** A finding for each doubtful value. */
   findings: PlanFinding[]
   lists: ListSizeChange
 }

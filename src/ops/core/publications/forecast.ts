@@ -13,7 +13,6 @@ type Plans = ReadonlyMap<number, CatalogPlan | null>
 export interface PendingPublications {
   /** The publications, in the order in which they will be published. */
   rows: readonly PublicationRow[]
-  /** The changes of each publication, by its ID. */
   changesById: ReadonlyMap<number, readonly PlanChange[]>
   /** The plans that `ReadOptions` selects, as they are in the catalog now. */
   plans: Plans
@@ -66,7 +65,6 @@ export interface PublicationForecast {
 }
 
 export interface Forecast {
-  /** The forecast of each publication, by its ID. */
   byId: Map<number, PublicationForecast>
   /** The plans of `PendingPublications` after the last scheduled publication. */
   plans: Plans

@@ -10,7 +10,6 @@ export interface SmokeResult {
   outcome: 'passed' | 'failed' | 'unreachable'
   /** Each check that failed, and why. */
   failures: string[]
-  /** The number of checks that passed. */
   passed: number
 }
 
