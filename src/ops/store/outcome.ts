@@ -22,7 +22,7 @@ export async function makeTrackedChange<T>(
   find: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const outcomeBefore = changes.outcome
-  const track = (made: T | undefined) => {
+  const trackOutcome = (made: T | undefined) => {
     changes.outcome = made === undefined ? outcomeBefore : 'changed'
     return made
   }
@@ -30,10 +30,10 @@ export async function makeTrackedChange<T>(
   const answer = await attempt().catch(async (error: unknown) => {
     // The last attempt was refused, but an earlier one, whose answer was lost, may have made the change. The outcome stays unknown if
     // `find` fails, too.
-    if (!isUncertain(error)) await find().then(track, () => {})
+    if (!isUncertain(error)) await find().then(trackOutcome, () => {})
     throw error
   })
-  return track(answer ?? (await find()))
+  return trackOutcome(answer ?? (await find()))
 }
 
 /** Makes a change outside the database, and sets `changes.outcome`: `unknown` if `change` throws. */

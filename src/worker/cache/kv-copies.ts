@@ -42,7 +42,7 @@ export async function readListCopy(context: CacheContext, key: string): Promise<
   return undefined
 }
 
-/** Writes the copy of a list to KV. @returns the copy's time in Unix milliseconds, undefined if KV refused it */
+/** Writes the copy of a list to KV. @returns the copy's time in Unix milliseconds, undefined if KV failed */
 export async function writeListCopy(context: CacheContext, key: string, list: HeldList): Promise<number | undefined> {
   const { body, etag, revision, currentAtMs } = list
   const metadata = { etag, revision, currentAtMs, bytes: body.byteLength }

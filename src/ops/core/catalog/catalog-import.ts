@@ -149,8 +149,8 @@ async function selectExportedCatalog(
   origin: CatalogOrigin,
   current: CatalogOrigin,
 ): Promise<CatalogPlan[]> {
-  const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
-  if (origin.catalog === current.catalog && isKnown) return selectCatalogAt(db, origin.revision)
+  const isRevisionRecorded = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
+  if (origin.catalog === current.catalog && isRevisionRecorded) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'
   const fix = 'Export the catalog again, or add --overwrite: the file then overwrites later changes by others.'
   throw new UserError([reason, fix])

@@ -229,8 +229,8 @@ export async function cancelPublication(
   if (!isOpen(open)) throw makeStateError(store, open, problem)
   const decision = { publicationId, actor, note }
   const tryToCancel = () => endAsCancelled(store.db, decision)
-  const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const isMade = await changeStateOnce(store, publicationId, tryToCancel, isCancelled)
+  const isCancelledByActor = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
+  const isMade = await changeStateOnce(store, publicationId, tryToCancel, isCancelledByActor)
   const row = await findPublication(store, publicationId)
   if (!isMade) throw makeStateError(store, row, problem)
   return row

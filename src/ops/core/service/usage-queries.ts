@@ -77,7 +77,7 @@ export const alerts = {
       rows.length === 0
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
-            const [lists, oldest] = [readNumber(row, 'lists'), readNumber(row, 'oldest_seconds')]
+            const [lists, oldest] = [parseNumber(row, 'lists'), parseNumber(row, 'oldest_seconds')]
             const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
             return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
@@ -114,7 +114,7 @@ export const alerts = {
       `SELECT blob2 AS result, MAX(timestamp) AS last_run, toUnixTimestamp(NOW()) - toUnixTimestamp(MAX(timestamp)) AS seconds_ago FROM ${dataset} WHERE blob1 = '${scheduleName}' GROUP BY result`,
     evaluate: (rows) => {
       // There is a row for the last run that succeeded, and a row for the last run that failed.
-      const runs = rows.map((row) => ({ row, secondsAgo: readNumber(row, 'seconds_ago') }))
+      const runs = rows.map((row) => ({ row, secondsAgo: parseNumber(row, 'seconds_ago') }))
       const [last] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
       if (last === undefined) return warning('The schedule never ran. After a deploy, it starts within 15 minutes.')
       const isFailed = last.row['result'] === 'failed'
@@ -141,8 +141,8 @@ export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
 ])
 
 function evaluateAvailability(row: Row): CheckResult {
-  const [requests, failures] = [readNumber(row, 'requests'), readNumber(row, 'failures')]
-  const [recentRequests, recentFailures] = [readNumber(row, 'recent_requests'), readNumber(row, 'recent_failures')]
+  const [requests, failures] = [parseNumber(row, 'requests'), parseNumber(row, 'failures')]
+  const [recentRequests, recentFailures] = [parseNumber(row, 'recent_requests'), parseNumber(row, 'recent_failures')]
   const summary = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`
   const isOverLimit = failures * 100 > maxFailedPercent * requests
   const isStillOverLimit = recentFailures * 100 > maxFailedPercent * recentRequests
@@ -152,12 +152,12 @@ function evaluateAvailability(row: Row): CheckResult {
 }
 
 /** @throws UserError when the column is missing: its NaN is never over a limit, so the alert would always be `ok`. */
-function readNumber(row: Row, column: string): number {
+function parseNumber(row: Row, column: string): number {
   const count = Number.parseFloat(String(row[column]))
   if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the number "${column}".`)
   return count
 }
 
 function sumCounts(rows: readonly Row[], column: string): number {
-  return rows.reduce((sum, row) => sum + readNumber(row, column), 0)
+  return rows.reduce((sum, row) => sum + parseNumber(row, column), 0)
 }
