@@ -139,7 +139,7 @@ export function describeObstacle(obstacle: Obstacle): string {
       return `publication ${nameSome(by.map(String))} changes ${names} before it`
     }
     case 'identifier':
-      return `another plan already uses one of its identifiers: ${nameContradictions(obstacle.contradictions)}`
+      return `another plan already has the identifier ${nameContradictions(obstacle.contradictions)}`
     case 'object': {
       const ids = new Set(
         obstacle.contradictions.flatMap(({ field, value }) => (isJsonObject(value) ? `${field}.id` : [])),

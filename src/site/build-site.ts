@@ -27,7 +27,9 @@ const modules = join(source, '../../node_modules')
 /** Checks the value of SITE_ORIGIN, and returns it. An empty origin is valid. @throws Error for any other value that is no origin. */
 export function checkSiteOrigin(value = ''): string {
   if (value === '' || readOrigin(value) === value) return value
-  throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${value}; http: only for this machine.`)
+  throw new Error(
+    `SITE_ORIGIN must be an origin such as ${exampleOrigin}, or an http: origin of this machine; it is ${value}.`,
+  )
 }
 
 /**

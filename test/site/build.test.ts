@@ -93,6 +93,6 @@ async function readSite(origin: string): Promise<Record<string, string>> {
 test('SITE_ORIGIN is exactly an origin, or empty', () => {
   for (const value of ['', 'https://api.real.test:8443']) expect(checkSiteOrigin(value)).toBe(value)
   for (const value of ['https://api.real.test/', 'http://api.real.test']) {
-    expect(() => checkSiteOrigin(value)).toThrow(`not ${value};`)
+    expect(() => checkSiteOrigin(value)).toThrow(`it is ${value}.`)
   }
 })

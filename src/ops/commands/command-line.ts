@@ -154,7 +154,7 @@ function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: 
   throw new UserError([
     `npm kept ${names} for itself, or has it from .npmrc.`,
     `If you typed ${names}, write -- before the command, or '--' in PowerShell: ${prefixWithNpm('…')}`,
-    'If not, delete the setting from its file, which this command shows: npm config list',
+    `If you did not type ${names}, delete the setting from .npmrc. To find this file: npm config list`,
   ])
 }
 

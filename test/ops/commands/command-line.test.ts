@@ -119,7 +119,7 @@ test.each([
     refused(
       `npm kept ${flags} for itself, or has it from .npmrc.
 If you typed ${flags}, write -- before the command, or '--' in PowerShell: npm run -s ops -- …
-If not, delete the setting from its file, which this command shows: npm config list
+If you did not type ${flags}, delete the setting from .npmrc. To find this file: npm config list
 `,
     ),
   )

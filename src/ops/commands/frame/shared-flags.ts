@@ -39,7 +39,8 @@ export const sinceFlag = {
 
 export const forceFlag = { help: 'replace the file if there is one' } as const satisfies Flag
 
-export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
+export const originRule =
+  '--url must be an origin such as https://catalog.example.com, or an http: origin of this machine.'
 
 /** Parses `--url`. @throws UserError unless `text` is an origin to which credentials may be sent: see `originRule`. */
 export function parseOrigin(text: string): string {

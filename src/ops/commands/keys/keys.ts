@@ -86,15 +86,15 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     // Printed before the record is written, because that takes minutes while the database hangs.
     run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
     await recordReplacedKey(store, attribution, { droppedKid: kid, newKid })
-    const done = `Recorded the drop of ${kid} and the new key ${newKid}.${describeRestart(target)}`
+    const done = `Recorded the drop of the key ${kid} and the new key ${newKid}.${describeRestart(target)}`
     return describeAfterChange(store, run, done)
   }
   run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
-  await run.confirm(`The drop of ${kid} will be recorded.`)
+  await run.confirm(`The drop of the key ${kid} will be recorded.`)
   const isRecorded = await recordIfMissing(store, attribution, 'keys-drop', kid)
   const done = isRecorded
-    ? `Recorded the drop of ${kid}.`
-    : `The record already has the drop of ${kid}; nothing changed.`
+    ? `Recorded the drop of the key ${kid}.`
+    : `The record already has the drop of the key ${kid}; nothing changed.`
   return describeAfterChange(store, run, done)
 }
 

@@ -46,7 +46,7 @@ const stampFile = '.wrangler/state/v3/d1/prepared'
  * build: before wrangler reads .dev.vars and opens the database, and after each change of a source file.
  */
 export const prepareDev = verb({
-  help: 'create the local state that a bare wrangler dev serves, once for each set of migrations: a part of its build command',
+  help: 'create the local state that a bare wrangler dev serves, unless it has all migrations; wrangler dev runs this at each build',
   example: 'prepare-dev',
   store: 'none',
   async run(_, { report, variables }) {
@@ -94,7 +94,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
       runEveryMinute(async () => {
         const problem = await runSchedule(origin)
         if (problem === undefined || isStopped) return
-        process.stderr.write(`Nothing was published at its time: ${problem}. Trying again in a minute.\n`)
+        process.stderr.write(`Scheduled publications were not published: ${problem}. Trying again in a minute.\n`)
       })
       await printAccess(store, origin)
     })

@@ -53,8 +53,9 @@ export function mergeChanges(
 
 export function formatConflict({ identifier, field, own, current }: FieldConflict): string {
   const plan = `Plan ${abbreviate(identifier)}`
-  if (own === null && field === undefined) return `${plan}: the file removes it; it was changed in the catalog.`
-  if (field === undefined) return `${plan}: the file changes it; it was removed from the catalog.`
+  if (own === null && field === undefined)
+    return `${plan}: the file removes the plan; others changed it in the catalog.`
+  if (field === undefined) return `${plan}: the file changes the plan; others removed it from the catalog.`
   const [fileText, catalogText] = abbreviatePair(own, current)
   return `${plan}: ${field}: the file says ${fileText}; the catalog says ${catalogText}.`
 }

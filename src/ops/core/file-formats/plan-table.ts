@@ -69,7 +69,7 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
   if (sheet === undefined) throw makeDefectError([makeMissingHeaderDefect(sheets)])
   if (others.length > 0) {
     const names = [sheet, ...others].map(({ name }) => abbreviate(name)).join(' and ')
-    const fix = sheet.isHidden ? 'Unhide the sheet that counts.' : 'Hide or delete the other sheets.'
+    const fix = sheet.isHidden ? 'Unhide the sheet that the command must read.' : 'Hide or delete the other sheets.'
     const found = `plans in ${sheet.isHidden ? 'the hidden sheets' : 'the sheets'} ${names}`
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }

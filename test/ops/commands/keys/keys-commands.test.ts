@@ -179,7 +179,9 @@ describe('a leaked key', () => {
     const secrets = createMemorySecrets(`JWT_KEY_${earlier}`)
     const { code, stderr } = await run(secrets, 'drop', signing, '--leaked')
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^\[staging\] The key \d+ is not in use\.\n\[staging\] The drop of \d+ will be recorded\. /)
+    expect(stderr).toMatch(
+      /^\[staging\] The key \d+ is not in use\.\n\[staging\] The drop of the key \d+ will be recorded\. /,
+    )
     expect(await readEntries()).toEqual([])
     expect((await run(secrets, 'drop', 'x', '--leaked')).stderr).toMatch(/^There is no key "x"\.\n/)
     expect(listKids(secrets)).toEqual([earlier])

@@ -217,6 +217,6 @@ describe('a partial update', () => {
     await update([exportedRow, { identifier: 'gold', hint: 'Hi' }], exported)
     expect(await listPlans(store)).toEqual([{ ...gold, hint: 'Hi' }, successor])
     const edited = update([{ ...exportedRow, performance1: 12 }], exported)
-    await expect(edited).rejects.toThrow('Plan "cash": the file changes it; it was removed')
+    await expect(edited).rejects.toThrow('Plan "cash": the file changes the plan; others removed it')
   })
 })

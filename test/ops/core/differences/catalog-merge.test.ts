@@ -38,8 +38,8 @@ test('a conflict is one line with both values, from shortly before their first d
   expect(merge({ base, file, current, isPruning: true }).conflicts.map(formatConflict)).toEqual([
     'Plan "plan-1": about: the file says "…lds treasury bills. A\\u202e"; the catalog says "…lds treasury bills. B".',
     'Plan "plan-1": minTopUpAmounts: the file says {}; the catalog says {"KES":2}.',
-    'Plan "plan-2": the file changes it; it was removed from the catalog.',
-    'Plan "plan-3": the file removes it; it was changed in the catalog.',
+    'Plan "plan-2": the file changes the plan; others removed it from the catalog.',
+    'Plan "plan-3": the file removes the plan; others changed it in the catalog.',
   ])
 })
 
