@@ -16,10 +16,8 @@ export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const writeClient = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
-    await writeFile(
-      join(folder, file),
-      text.replace(imports, () => types),
-    )
+    const withTypes = text.replace(imports, () => types)
+    await writeFile(join(folder, file), withTypes)
   }
   const typescript = 'client/investment-plans.mts'
   await writeClient(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes())

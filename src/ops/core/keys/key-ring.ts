@@ -93,9 +93,7 @@ export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attri
   return recordThenChange(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/**
- * Records a change of a key before the change, so that the record lacks no change. If the change fails, the record may have one too many.
- */
+/** Records a change of a key before it is made, so that the record lacks no change. If the change fails, the record may have one too many. */
 async function recordThenChange(
   store: Store,
   attribution: Attribution,
