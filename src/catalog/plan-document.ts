@@ -5,10 +5,10 @@ import type { CatalogPlan, Plan } from './plan-schema.ts'
 /** The plan as JSON, and a JSON array of country codes. Both are null for a removed plan. */
 export type StoredPlan = [document: string | null, viewableIn: string | null]
 
-export function storePlan(stored: CatalogPlan | null): StoredPlan {
-  if (stored === null) return [null, null]
-  const { viewableIn, ...plan } = stored
-  return [JSON.stringify(plan), JSON.stringify(viewableIn.toSorted())]
+export function encodePlan(plan: CatalogPlan | null): StoredPlan {
+  if (plan === null) return [null, null]
+  const { viewableIn, ...document } = plan
+  return [JSON.stringify(document), JSON.stringify(viewableIn.toSorted())]
 }
 
 /** Reads the columns of a plan without a check of their shape. The plan lacks fields that were added to the schema after it was stored. */

@@ -1,7 +1,7 @@
 // Writes publications with their plans, which have no effect until published. The Worker's schedule calls it, too.
 import { and, eq, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { storePlan } from '../catalog/plan-document.ts'
+import { encodePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { writeInsertValues, type ColumnValues } from './column-values.ts'
 import type { Database } from './database.ts'
@@ -52,7 +52,7 @@ export async function stagePlans(
   plans: readonly PlanAfter[],
 ): Promise<void> {
   const rows = plans.map(async ({ planId, after }) => {
-    const version: Version = [planId, ...storePlan(after)]
+    const version: Version = [planId, ...encodePlan(after)]
     return JSON.stringify([...version, await computeHash(version)])
   })
   const parts = joinIntoArrays(await Promise.all(rows))
