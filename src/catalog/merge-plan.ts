@@ -55,7 +55,7 @@ export function mergePlan<Plan extends PlainPlan>(
       merged[field] = mergeItems(baseValue, ownValue, currentValue)
       continue
     }
-    // One side changed only the return, and the other side only its date.
+    // One side changed only the return, and the other side only its date: the return may be of another month.
     const isSplitFromDate =
       dateField !== undefined &&
       ((isOnlyOwnChanged(field) && isOnlyCurrentChanged(dateField)) ||

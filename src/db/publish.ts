@@ -96,8 +96,8 @@ export function compareStaged(db: Database, publicationId: number): Promise<Comp
 }
 
 /**
- * Merges a pending publication with later changes by others, and publishes it. Starts again when others published in between.
- * @param publishOnce calls `publish`. Returns undefined when nothing was published.
+ * Merges a pending publication with later changes by others, and publishes it.
+ * @param publishOnce calls `publish`. If it returns undefined, nothing was published, and the merge starts again.
  */
 export async function publishPending<Result>(
   db: Database,

@@ -207,7 +207,7 @@ export async function selectRestored(
   return { revision: rows[0]?.[0] ?? 0, restored: rows.flatMap(([, id]) => id ?? []) }
 }
 
-/** Selects one plan of the catalog for each claim. One is enough, because all plans of the catalog agree on its value. */
+/** Selects one plan for each claim: all plans of the catalog agree on the value of a claim. @param exceptIds the plans to leave out. */
 export async function selectPlansSharingClaims(
   db: Database,
   claims: readonly Pick<Claim, 'field' | 'id'>[],

@@ -27,7 +27,7 @@ ${reference}`
   return text.replaceAll('](/', `](${origin}/`)
 }
 
-/** Adds the page's address, and leads links to the Markdown of other pages. Both begin with `/`: "Copy page" adds the origin. */
+/** Adds the page's address, and makes links to pages lead to their Markdown. All addresses begin with `/`: "Copy page" adds the origin. */
 export function formatPageMarkdown({ path, markdown }: Page): string {
   // Matches links to pages only: links to files have a dot, such as `/openapi.json`.
   const linked = markdown.replaceAll(

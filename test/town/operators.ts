@@ -359,9 +359,9 @@ export function createOperators(world: World) {
       if (d1.restoredAtMs() >= fromMs) continue
       const now = readLasting()
       for (const [key, { table, row }] of before) {
-        const { key: columns = [], findSuccessor } = comparedTables[table] ?? {}
+        const { key: columns = [], successorSql } = comparedTables[table] ?? {}
         const values = columns.map((column) => row[column])
-        if (!now.has(key) && findSuccessor && d1.query(findSuccessor, ...values).length > 0) continue
+        if (!now.has(key) && successorSql && d1.query(successorSql, ...values).length > 0) continue
         const lost = listLostColumns(table, row, now.get(key)?.row ?? {})
         if (lost.length > 0) journal.report('the record never changes', `${key} has lost ${lost.join(', ')}`, 'catalog')
       }

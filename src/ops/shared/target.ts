@@ -28,14 +28,14 @@ export function describeCommand({ remote, env, persistTo }: Target, ...words: st
   return [
     prefixWithNpm(quoteWords(words)),
     ...(remote ? ['--remote'] : []),
-    ...(env === undefined ? [] : ['--env', quote(env)]),
-    ...(persistTo === undefined ? [] : ['--persist-to', quote(persistTo)]),
+    ...(env === undefined ? [] : ['--env', quoteForShell(env)]),
+    ...(persistTo === undefined ? [] : ['--persist-to', quoteForShell(persistTo)]),
   ].join(' ')
 }
 
 /** Joins words to a command line. A POSIX shell splits this line into the same words. */
 export function quoteWords(words: readonly string[]): string {
-  return words.map(quote).join(' ')
+  return words.map(quoteForShell).join(' ')
 }
 
 /** Matches SQLite's errors that mean that the database lacks a migration. */
@@ -49,6 +49,6 @@ export function describeDeploy({ env }: Target): string {
   return `${prefixWithNpm('deploy')} --env ${env}`
 }
 
-function quote(word: string): string {
+function quoteForShell(word: string): string {
   return /^[\w./:=@…-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

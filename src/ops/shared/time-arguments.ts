@@ -54,8 +54,8 @@ function toUnixSeconds(localSeconds: number): number {
   // Clocks change at most once in two days. So one of these offsets is right, unless clocks skip the time.
   const withEarlierOffset = localSeconds - computeOffsetSeconds(localSeconds - daySeconds)
   const withLaterOffset = localSeconds - computeOffsetSeconds(localSeconds + daySeconds)
-  const isRight = (seconds: number) => seconds + computeOffsetSeconds(seconds) === localSeconds
-  return [withEarlierOffset, withLaterOffset].find(isRight) ?? withEarlierOffset
+  const showsLocalTime = (seconds: number) => seconds + computeOffsetSeconds(seconds) === localSeconds
+  return [withEarlierOffset, withLaterOffset].find(showsLocalTime) ?? withEarlierOffset
 }
 
 /** Parses a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */

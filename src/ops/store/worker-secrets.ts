@@ -33,11 +33,11 @@ const failureText = 'The secrets of the Worker could not be changed'
 async function listSecrets(target: Target): Promise<SecretNames> {
   const { wrangler, call } = await openAccount(target)
   const worker = wrangler.name
-  const listLatest = async () => {
+  const listLatestNames = async () => {
     const result = await call('GET', `/workers/scripts/${worker}/secrets`)
     return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
   }
-  const lists = [listLiveVersions(call, worker), listUnlessNoWorker(listLatest)] as const
+  const lists = [listLiveVersions(call, worker), listUnlessNoWorker(listLatestNames)] as const
   const [liveVersions, latest] = await Promise.all(lists).catch(throwAsUserError)
   const bindings = liveVersions.flatMap((version) => version.bindings)
   const liveNames = bindings.filter(({ type }) => type === 'secret_text').map(({ name }) => name)

@@ -16,7 +16,7 @@ const bearer = '-H "Authorization: Bearer $TOKEN"'
 /** The API on the mock server Prism, at its default port. Prism accepts any token, and returns the response that Prefer selects. */
 const mock = 'http://127.0.0.1:4010/api/v3/partners'
 /** @param prefer the value of the header Prefer, which selects the response */
-const requestMockedPlans = (prefer: string) =>
+const formatMockedRequest = (prefer: string) =>
   `-H "Authorization: Bearer any" -H "Prefer: ${prefer}" "${mock}/$SHORT_NAME/plans"`
 
 /** Covers every error code: a new code without an entry doesn't compile. */
@@ -41,7 +41,7 @@ export const advice: Record<ErrorCode, Advice> = {
   expired_token: {
     cause: 'The token was issued more than expires_in seconds ago.',
     fix: 'Get a new token with your credentials and send the request again. Next time, renew the token before it expires.',
-    request: requestMockedPlans('code=401, example=expired_token'),
+    request: formatMockedRequest('code=401, example=expired_token'),
     whyMocked: 'You would have to wait until a token expires.',
   },
   invalid_token: {
@@ -75,14 +75,14 @@ export const advice: Record<ErrorCode, Advice> = {
   internal_error: {
     cause: 'An error in our service.',
     fix: 'Try again. If the error continues, send the request ID to support.',
-    request: requestMockedPlans('code=500'),
+    request: formatMockedRequest('code=500'),
     whyMocked: 'Only a failure of our service causes this error.',
   },
   unavailable: {
     cause:
       'Our database fails, and no [copy](/promises#outage) can answer. On a token request, the secret may also be new or wrong.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
-    request: requestMockedPlans('code=503'),
+    request: formatMockedRequest('code=503'),
     whyMocked: 'Only a failure of our service causes this error.',
   },
 }

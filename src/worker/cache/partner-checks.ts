@@ -101,7 +101,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Writes a partner's copy to KV, unless KV already has this copy. Reads the partner's row again if the check may not replace KV's entry.
+   * Writes a partner's copy to KV, unless KV already has this copy. If the check is too old to replace KV's entry, asks D1 for a new check.
    * @returns the time of KV's copy in Unix milliseconds, undefined if KV lacks a recent copy
    */
   async function storeCopy(context: CacheContext, clientId: string, client: KnownClient): Promise<number | undefined> {
@@ -113,6 +113,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       return copy.checkedAtMs
     }
     const isTooOld = client.check !== undefined && !mayReplace(client.check, entry, nowMs)
+    // Puts the new check into `client`.
     if (isTooOld && d1.mayAsk()) await askNearest(context, clientId)
     const { check } = client
     if (!check?.partner || !mayReplace(check, entry, nowMs)) return undefined

@@ -19,7 +19,7 @@ export function describeNewSecret(
   target: Target,
   earlierExpiresAt: number | null = null,
 ): Output {
-  // The command that replaces a lost secret must not end an earlier secret that still works.
+  // An earlier secret must keep working when the new secret is lost: the partner's server still uses the earlier secret.
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
   const another = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
   const shown = `${describePlace(target)} The secret is shown only this once: only its hash is stored.`

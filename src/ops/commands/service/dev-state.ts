@@ -20,7 +20,7 @@ const demoCatalog = resolve(import.meta.dirname, '../../../catalog/demo.json')
 const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
-/** Creates the database and loads the demo catalog, if they are missing. Then runs `work` with the open store. */
+/** Creates the database and loads the demo catalog, if they are missing. Checks the configuration. Runs `work` with the open store. */
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
   await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)

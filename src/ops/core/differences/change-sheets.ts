@@ -70,7 +70,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   return formatXlsx(sheet, { name: 'Lists', rows: makeCountryRows(changes.map(compareChange), lists), isFitted: true })
 }
 
-/** Compares two paths. One may be an object such as `category`, and the other its member. */
+/** Tells if a doubt is about a field. One of the two paths may be an object, such as `category`, and the other its member. */
 function isAbout(doubtPath: string | undefined, field: string): boolean {
   if (doubtPath === undefined) return false
   return field === doubtPath || field.startsWith(`${doubtPath}.`) || field === shortenToObject(doubtPath)

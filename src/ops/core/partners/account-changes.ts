@@ -96,7 +96,7 @@ export async function replaceSecrets(
   return { before, credentials, earlierExpiresAt, tokensValidFrom }
 }
 
-/** @returns the partner's entries. They have the new entry only if the change makes KV's copy of the partner wrong. */
+/** @returns the partner's entries, without the new entry if KV's copy of the partner is right after the change: it needs no mark. */
 async function insertRequestedChange(
   store: Store,
   found: RecordedPartner,

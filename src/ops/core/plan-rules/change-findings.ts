@@ -37,6 +37,7 @@ function askForCause(from: number, to: number): string {
 
 function isReturnJump(from: number, to: number): boolean {
   const isJump = Math.abs(to - from) > maxReturnJumpPoints || isDecimalShift(from, to) || isSignChange(from, to)
+  // An implausible return has a finding of its own, and a change from an implausible return is a correction.
   return isJump && isPlausibleReturn(from) && isPlausibleReturn(to)
 }
 

@@ -38,22 +38,22 @@ export function describeForgottenMonths(changes: readonly PlanChange[], others: 
 const minCorrected = 4
 
 /**
- * Finds new returns of plans that keep their date. A plan counts if its month is before the month of most new dates, or if most of the
- * changed plans have new returns and keep their date.
+ * Finds new returns in plans that keep their date. Reports them if the plan's month is before the month of most new dates, or if most of
+ * the changed plans get new returns and keep their date.
  */
 export function findForgottenDates(changed: readonly ChangedPlan[]): PlanFinding[] {
   const month = findCommonMonth(listRedated(changed))
-  const undated = changed.filter((plan) => listUndatedReturns(plan).length > 0)
-  const isMost = changed.length >= minCorrected && undated.length > changed.length / 2
-  const forgotten = undated.filter(({ after }) => isMost || getMonth(after) < month)
+  const withOldDate = changed.filter((plan) => listReturnsWithOldDate(plan).length > 0)
+  const isMost = changed.length >= minCorrected && withOldDate.length > changed.length / 2
+  const forgotten = withOldDate.filter(({ after }) => isMost || getMonth(after) < month)
   const message = 'A return is new, but performanceDate is not. Was the date forgotten?'
   return forgotten.flatMap((plan) =>
-    listUndatedReturns(plan).map((field) => ({ rule: 'undated', subject: plan.after.identifier, field, message })),
+    listReturnsWithOldDate(plan).map((field) => ({ rule: 'undated', subject: plan.after.identifier, field, message })),
   )
 }
 
 /** Lists the returns that get a new number in a plan that keeps its date. */
-function listUndatedReturns({ paths }: ChangedPlan) {
+function listReturnsWithOldDate({ paths }: ChangedPlan) {
   return paths.has('performanceDate') ? [] : returns.filter((field) => typeof paths.get(field)?.to === 'number')
 }
 

@@ -107,7 +107,7 @@ export interface PendingChange {
   change: PlanChange
 }
 
-/** Sorts the changes by their times. Publications without a time come last. */
+/** Selects the changes of a plan in pending publications, sorted by time: without a time last. An unknown plan has no changes. */
 export async function selectPendingChanges(store: Store, identifierOrId: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(store.db, identifierOrId)
   if (planIds.length === 0) return []

@@ -12,7 +12,7 @@ import { forecastPublications, readPending } from './forecast.ts'
 
 /**
  * Describes, in a sentence each, the pending publications that a change would conflict with, or that will overwrite its values.
- * @param ownId the ID of a pending publication to leave out: it contains this change, or this change makes it again.
+ * @param ownId the pending publication that has these changes, or that they redo: it is left out, because it can't conflict with itself.
  */
 export async function findPendingDoubts(
   db: OperatorDatabase,

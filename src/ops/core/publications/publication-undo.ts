@@ -26,7 +26,10 @@ export interface UndoChoice {
   exceptChanged?: boolean | undefined
 }
 
-/** Later changes of other fields stay. @throws UserError for later changes of the same fields, unless `exceptChanged` leaves some plans. */
+/**
+ * Takes back publication `id`, except later changes of other fields. @throws UserError when the publication was not published, nothing of it
+ * is left to take back, or others changed the same fields later, unless `exceptChanged` leaves out these plans.
+ */
 export async function prepareUndo(
   store: Store,
   id: number,

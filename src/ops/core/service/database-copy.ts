@@ -58,7 +58,7 @@ interface ComparedTable {
   /** Returns whether a column may differ between a copy and the later database. Without this function, no column may differ. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
   /** SQL with the values of `key` as parameters. If it finds a row, this row replaced the row with the key, which may be missing. */
-  findSuccessor?: string
+  successorSql?: string
 }
 
 /** The tables that are compared. Contacts are not among them, because operators may delete contacts. */
@@ -78,7 +78,7 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   plan_versions: {
     key: ['publication_id', 'base_revision', 'plan_id'],
     // A merge writes the plans of a publication again, with a newer base. After it is published, the versions with older bases are deleted.
-    findSuccessor: `select 1 from plan_versions join publications on id = publication_id and state = 'published'
+    successorSql: `select 1 from plan_versions join publications on id = publication_id and state = 'published'
       where publication_id = ? and ? < publications.base_revision and plan_id = ?
         and plan_versions.base_revision = publications.base_revision`,
     mayChange: (column, _, after) => column === 'superseded' && after[column] === 1,
@@ -126,10 +126,10 @@ export async function findLostRows(store: Store, file: string) {
 }
 
 function compareTable(table: string, copy: TemporaryDatabase, current: TemporaryDatabase) {
-  const { key = [], nameColumn, findSuccessor } = comparedTables[table] ?? {}
-  const hasKey = key.map((column) => `${column} = ?`).join(' and ')
-  const rowQuery = current.prepare(`select * from "${table}" where ${hasKey}`)
-  const successorQuery = findSuccessor === undefined ? undefined : current.prepare(findSuccessor)
+  const { key = [], nameColumn, successorSql } = comparedTables[table] ?? {}
+  const keyCondition = key.map((column) => `${column} = ?`).join(' and ')
+  const rowQuery = current.prepare(`select * from "${table}" where ${keyCondition}`)
+  const successorQuery = successorSql === undefined ? undefined : current.prepare(successorSql)
   const namingColumns = nameColumn === undefined ? key : [...key, nameColumn]
   const lost: LostRow[] = []
   let count = 0
