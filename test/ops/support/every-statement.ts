@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { expect } from 'vitest'
 import { examplePlan } from '../../../src/catalog/example-plan.ts'
-import { storePlan } from '../../../src/catalog/plan-document.ts'
+import { encodePlan } from '../../../src/catalog/plan-document.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import {
   selectCatalog,
@@ -121,7 +121,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(await selectPlansSharingClaims(db, objects, [2])).toEqual(plans)
   expect(await selectPlansSharingClaims(db, objects, [1])).toEqual([])
   expect(await selectCurrentPlans(db, [1, 9])).toEqual(plans)
-  const size = { plans: 1, bytes: new TextEncoder().encode(storePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
+  const size = { plans: 1, bytes: new TextEncoder().encode(encodePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectCatalogSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })
   expect(await selectCatalogSizeWithout(db, [1])).toEqual({ plans: 0, lists: new Map() })
   const { id, identifier, fundType, currency, isInvestable, viewableIn, ...others } = makePlan({ id: 1 })
