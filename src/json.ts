@@ -1,6 +1,6 @@
 // Reads parsed JSON whose shape is not known.
 
-/** Whether a parsed JSON value is an object: not null and not an array. */
+/** Tells if a parsed JSON value is an object: not null and not an array. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -17,7 +17,7 @@ export interface CatalogOrigin {
   revision: number
 }
 
-/** How many times the catalog is read again because somebody published meanwhile. */
+/** The number of times that the catalog is read again, because somebody published meanwhile. */
 const maxRepetitions = 3
 
 /** Selects all plans of the catalog in ascending order of ID. */

@@ -25,7 +25,7 @@ export interface Compared {
   baseRevision: number
   /** The revision of the catalog with which the publication was compared. */
   comparedRevision: number
-  /** Whether others changed plans of the publication after it was proposed, so that these plans have to be merged. */
+  /** True if others changed plans of the publication after it was proposed, so that these plans have to be merged. */
   isMerged: boolean
 }
 

@@ -88,7 +88,6 @@ export function describePlansOperation() {
   }
 }
 
-/** Describes the headers that every response has. */
 function describeCommonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),

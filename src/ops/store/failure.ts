@@ -12,7 +12,7 @@ export type FailureKind = 'busy' | 'unknown' | 'stopped' | 'refused'
 
 export interface StoreFailure {
   kind: FailureKind
-  /** How long the store asks to wait before a repetition. */
+  /** The time that the store asks to wait before a repetition. */
   retryAfterSeconds?: number | undefined
 }
 

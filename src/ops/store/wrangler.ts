@@ -13,8 +13,8 @@ const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'fa
 /** Makes Node keep the compiled code of wrangler in this folder, so that the next start of wrangler is quicker. */
 const compileCache = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../../node_modules/.cache/compiled') }
 
-/** @returns if the home folder can't be written, a variable that makes wrangler write its logs and preferences into the project. */
-function findConfigHome(): { XDG_CONFIG_HOME?: string } {
+/** Makes a variable for wrangler: if the home folder can't be written, wrangler writes logs and preferences into the project. */
+function makeConfigVariable(): { XDG_CONFIG_HOME?: string } {
   try {
     accessSync(homedir(), constants.W_OK)
     return {}
@@ -27,7 +27,7 @@ function findConfigHome(): { XDG_CONFIG_HOME?: string } {
 export function startWrangler(args: readonly string[], stdio: StdioOptions, variables = {}): ChildProcess {
   const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
   return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
-    env: { ...quiet, ...compileCache, ...findConfigHome(), ...process.env, ...variables },
+    env: { ...quiet, ...compileCache, ...makeConfigVariable(), ...process.env, ...variables },
     stdio,
   })
 }

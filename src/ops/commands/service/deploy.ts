@@ -43,7 +43,7 @@ npm run check fails.`,
     const incomplete = describeIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     progress?.show('Step 1 of 4: reading the environment')
-    const warnings = await findWarnings(target, allowDirty, run)
+    const warnings = await listDeployWarnings(target, allowDirty, run)
     if (warnings.length > 0) {
       await run.confirm(`${warnings.join(' ')} Its code will replace the code that is live.`, target)
     }
@@ -67,7 +67,8 @@ npm run check fails.`,
   },
 })
 
-async function findWarnings(
+/** @returns warnings that the operator has to confirm. @throws UserError with all obstacles, if there are any. */
+async function listDeployWarnings(
   target: Target,
   isDirtyAllowed: boolean,
   { withStore, openSecrets }: Run,

@@ -21,15 +21,15 @@ export interface CatalogImport extends PreparedChange {
   warnings: string[]
   /** The number of plans in the file that are equal in the catalog. */
   unchanged: number
-  /** Whether the file was merged, so that later changes by others stay. */
+  /** True if the file was merged, so that later changes by others stay. */
   isMerged: boolean
   sheet: CatalogFile['sheet']
 }
 
 export interface ImportChoice {
-  /** Whether the import removes plans that are not in the file. */
+  /** True if the import removes plans that are not in the file. */
   isPruning?: boolean
-  /** Whether to treat the file like a file without a revision: it overwrites later changes by others. */
+  /** True to treat the file like a file without a revision: it overwrites later changes by others. */
   isOverwriting?: boolean
 }
 

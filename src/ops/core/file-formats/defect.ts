@@ -23,7 +23,7 @@ export interface Defect {
   alsoAt?: Place | undefined
   /** A sentence that says how to correct the mistake. */
   fix?: string | undefined
-  /** Whether the whole column has this defect. The message then has only one line for the column. */
+  /** True if the whole column has this defect. The message then has only one line for the column. */
   isOfColumn?: boolean
 }
 

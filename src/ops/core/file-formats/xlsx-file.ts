@@ -12,9 +12,9 @@ const red = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
 
 export interface WrittenSheet extends Pick<Sheet, 'rows'> {
   name?: string | undefined
-  /** Whether each column is as wide as its longest text, up to a limit. */
+  /** True if each column is as wide as its longest text, up to a limit. */
   isFitted?: boolean
-  /** How many rows are red, from the first below the header. */
+  /** The number of red rows, from the first below the header. */
   redRows?: number
 }
 

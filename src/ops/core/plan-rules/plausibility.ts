@@ -28,9 +28,9 @@ export interface DoubtInput {
   namesakes: readonly CatalogPlan[]
   /** The day of the publication, as YYYY-MM-DD. */
   today: string
-  /** Whether the change is an undo. An undo brings back earlier figures, dates and names, which need no confirmation. */
+  /** True if the change is an undo. An undo brings back earlier figures, dates and names, which need no confirmation. */
   isUndo: boolean
-  /** Whether the operator typed the names of the fields that change. A new name of a plan is then intended. */
+  /** True if the operator typed the names of the fields that change. A new name of a plan is then intended. */
   areFieldsNamed?: boolean | undefined
 }
 

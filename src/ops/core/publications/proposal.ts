@@ -40,7 +40,7 @@ export interface PreparedChange extends CatalogChange {
   redoneId?: number | undefined
   /** When to publish the change, in Unix seconds. Default: now. */
   dueAt?: number | undefined
-  /** Whether the operator typed the names of the changed fields, as for `plan set`. Only a file may change other fields by mistake. */
+  /** True if the operator typed the names of the changed fields, as for `plan set`. Only a file may change other fields by mistake. */
   areFieldsNamed?: boolean | undefined
 }
 
