@@ -61,7 +61,7 @@ export async function verifyAccessToken(
   nowSeconds: number,
 ): Promise<VerifiedToken> {
   const jws = await verifyJws(token, keys)
-  return jws.kind === 'invalid' ? jws : checkClaims(parseJson(decodeUtf8(jws.payload)), nowSeconds)
+  return jws.kind === 'invalid' ? jws : verifyClaims(parseJson(decodeUtf8(jws.payload)), nowSeconds)
 }
 
 /**
@@ -89,7 +89,7 @@ export async function verifyJws(
   return isGenuine ? { kind: 'verified', payload } : { kind: 'invalid', reason: 'bad_signature' }
 }
 
-function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
+function verifyClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   if (!isJsonObject(claims)) return { kind: 'invalid', reason: 'payload_not_an_object' }
   const { iss, aud, sub, partner, country, iat, exp } = claims
   if (iss !== issuer) return { kind: 'invalid', reason: 'foreign_iss' }
@@ -99,11 +99,11 @@ function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   if (!isNumericDate(exp)) return { kind: 'invalid', reason: 'bad_exp' }
   // The country is only a hint: the token stays valid without it.
   const hint = typeof country === 'string' && /^[A-Z]{2}$/.test(country) ? { country } : {}
-  return checkTimes({ sub, partner, ...hint, iat, exp }, nowSeconds)
+  return verifyTimes({ sub, partner, ...hint, iat, exp }, nowSeconds)
 }
 
 /** Checks `iat` and `exp` of a token whose signature is verified. */
-export function checkTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
+export function verifyTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
   if (claims.iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
   return claims.exp <= nowSeconds ? { kind: 'expired' } : { kind: 'valid', claims }
 }

@@ -25,7 +25,7 @@ const source = import.meta.dirname
 const modules = join(source, '../../node_modules')
 
 /** Checks the value of SITE_ORIGIN, and returns it. An empty origin is valid. @throws Error for any other value that is no origin. */
-export function checkSiteOrigin(value = ''): string {
+export function parseSiteOrigin(value = ''): string {
   if (value === '' || readOrigin(value) === value) return value
   throw new Error(
     `SITE_ORIGIN must be an origin such as ${exampleOrigin}, or an http: origin of this machine; it is ${value}.`,
@@ -130,4 +130,4 @@ async function readLicenses(): Promise<string> {
   return licenses.join('\n---\n\n')
 }
 
-if (import.meta.main) await buildSite(join(source, '../../dist/site'), checkSiteOrigin(process.env['SITE_ORIGIN']))
+if (import.meta.main) await buildSite(join(source, '../../dist/site'), parseSiteOrigin(process.env['SITE_ORIGIN']))

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { securityEmail } from '../../src/api/promises.ts'
-import { buildSite, checkSiteOrigin } from '../../src/site/build-site.ts'
+import { buildSite, parseSiteOrigin } from '../../src/site/build-site.ts'
 import { createFolder } from '../support/temporary-folder.ts'
 
 describe('the origin of the service', async () => {
@@ -91,8 +91,8 @@ async function readSite(origin: string): Promise<Record<string, string>> {
 
 // deploy.mocks.test.ts has the rules of an origin.
 test('SITE_ORIGIN is exactly an origin, or empty', () => {
-  for (const value of ['', 'https://api.real.test:8443']) expect(checkSiteOrigin(value)).toBe(value)
+  for (const value of ['', 'https://api.real.test:8443']) expect(parseSiteOrigin(value)).toBe(value)
   for (const value of ['https://api.real.test/', 'http://api.real.test']) {
-    expect(() => checkSiteOrigin(value)).toThrow(`it is ${value}.`)
+    expect(() => parseSiteOrigin(value)).toThrow(`it is ${value}.`)
   }
 })

@@ -1,6 +1,6 @@
 // Parses a command line, runs its verb, and decides the exit code.
 import { Command, CommanderError, Option } from 'commander'
-import { checkAttribution, checkNoSecrets, type Attribution } from '../core/record/attribution.ts'
+import { makeAttribution, checkNoSecrets, type Attribution } from '../core/record/attribution.ts'
 import type { Store } from '../store/store.ts'
 import { prefixWithNpm, quoteWords, type Target } from '../shared/target.ts'
 import { nothingChanged, UserError } from '../shared/user-error.ts'
@@ -228,7 +228,7 @@ async function readAttribution(
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // Checks the whole command line: the record hides a contact, but the database stores the contact, which must not be a secret.
   checkNoSecrets([...argv, actor ?? ''])
-  return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
+  return makeAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 
 /** Makes commander print an error as a sentence, with the command that shows the help. @param words such as `partner list`; '' for `ops`. */

@@ -63,7 +63,7 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   for (const [name, text] of Object.entries(filters)) if (text !== '') Reflect.set(filter, name, text)
   const isFiltered = Object.keys(filter).length > 0
   try {
-    const options = { clientId, clientSecret, shortName, baseUrl: location.origin, fetch: send }
+    const options = { clientId, clientSecret, shortName, baseUrl: location.origin, fetch: sendAndRecord }
     // No retries: a person waits, and can press the button again.
     const plans = await new InvestmentPlansClient({ ...options, retryDelaysMs: [] }).listPlans(filter)
     if (!isFiltered) suggestFilterValues(plans)
@@ -73,8 +73,8 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   }
 }
 
-/** Sends no cookies, and bypasses the HTTP cache. */
-async function send(url: string, init: RequestInit): Promise<Response> {
+/** Sends a request without cookies and past the HTTP cache. Adds the request and its response to `sent`. */
+async function sendAndRecord(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' })
   sent.push({ url, response, text: await response.clone().text() })
   return response

@@ -1,8 +1,8 @@
 import { createBoundedMap } from '../bounded-map.ts'
-import { checkTimes, verifyAccessToken, type AccessTokenClaims, type VerifiedToken } from '../../crypto/access-token.ts'
+import { verifyAccessToken, verifyTimes, type AccessTokenClaims } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
 
-export type VerifyToken = (token: string, keys: readonly SigningKey[], nowSeconds: number) => Promise<VerifiedToken>
+export type VerifyToken = typeof verifyAccessToken
 
 /**
  * Returns a function like `verifyAccessToken` that remembers the valid tokens, because a partner's server sends the same token for an
@@ -16,7 +16,7 @@ export function createVerifyToken({ maxTokens }: { maxTokens: number }): VerifyT
     const claimsByToken = claimsByKeys.get(keys) ?? createBoundedMap<AccessTokenClaims>(maxTokens)
     claimsByKeys.set(keys, claimsByToken)
     const claims = claimsByToken.get(token)
-    if (claims) return checkTimes(claims, nowSeconds)
+    if (claims) return verifyTimes(claims, nowSeconds)
 
     const verified = await verifyAccessToken(token, keys, nowSeconds)
     if (verified.kind === 'valid') claimsByToken.set(token, verified.claims)

@@ -44,11 +44,11 @@ export function renewCopy(
   const isDue = renewingSinceMs !== undefined || !isRecentCopy(storedAtMs, nowMs)
   if (isRenewing || !isDue) return
   held.renewingSinceMs = nowMs
-  // A value by which `renew` sees that the list or partner has not changed.
+  // A value by which `storeAfterResponse` sees that the list or partner has not changed.
   held.storedAtMs = nowMs
-  waitUntil(renew())
+  waitUntil(storeAfterResponse())
 
-  async function renew(): Promise<void> {
+  async function storeAfterResponse(): Promise<void> {
     await letResponseGo()
     const copyAtMs = await storeCopy().catch(warnOfFailure)
     held.renewingSinceMs = undefined

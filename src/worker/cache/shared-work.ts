@@ -30,19 +30,19 @@ export function createSharedWork<T>(clock: () => number) {
       return withDeadline(otherWork.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
         if (!(error instanceof Abandoned)) throw error
         // The first request that gets here starts new work. The others find the new work under the key.
-        forget(key, otherWork)
+        forgetWork(key, otherWork)
         return shareWork(key, context, work)
       })
     }
     const started = { result: work(), startedAtMs: nowMs }
     running.set(key, started)
-    const forgetStarted = () => forget(key, started)
+    const forgetStarted = () => forgetWork(key, started)
     context.waitUntil(started.result.then(forgetStarted, forgetStarted))
     return started.result
   }
 
   /** Removes work from the map, unless other work has replaced it there. */
-  function forget(key: string, work: Running<T>): void {
+  function forgetWork(key: string, work: Running<T>): void {
     if (running.get(key) === work) running.delete(key)
   }
 

@@ -24,7 +24,7 @@ export const doctor = verb({
   json: 'an array of checks; those of plans have a rule and a subject',
   async run({ catalog }, run) {
     if (catalog) return formatChecks(await run.withStore(run.target, checkPlans))
-    const checks = await checkTarget(run, { isThorough: true })
+    const checks = await runDoctor(run, { isThorough: true })
     return formatChecks(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
 })
@@ -59,7 +59,7 @@ export const watch = verb({
     }
     const tools = {
       query,
-      runDoctorChecks: () => checkTarget(run, { isThorough: false }),
+      runDoctorChecks: () => runDoctor(run, { isThorough: false }),
       findOrigin: async () => url ?? findOrigin(target),
     }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
@@ -112,7 +112,7 @@ export const invalidate = verb({
 })
 
 /** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans, for which `watch` runs too often. */
-async function checkTarget(
+async function runDoctor(
   { target, clock, withStore, openSecrets }: Run,
   { isThorough }: { isThorough: boolean },
 ): Promise<NamedResult[]> {

@@ -14,7 +14,7 @@ export type CatalogFinding = PlanFinding & {
   level: 'problem' | 'warning'
 }
 
-export async function checkCatalog({ db }: Store): Promise<CatalogFinding[]> {
+export async function listCatalogFindings({ db }: Store): Promise<CatalogFinding[]> {
   const [{ plans }, partners, nowSeconds] = await Promise.all([
     selectCatalog(db),
     selectPartners(db),

@@ -33,7 +33,7 @@ export function checkNoSecrets(texts: readonly string[]): void {
 const maxLengths = { actor: 100, note: 2000, command: 500 }
 
 /** Checks the actor and the note, and cuts a long command. @throws UserError when there is no actor, or a text can't be recorded. */
-export function checkAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
+export function makeAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
   if (actor === undefined) {
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }

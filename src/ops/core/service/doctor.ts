@@ -12,7 +12,7 @@ import { describeCommand, describeDeploy, describeMigrate, outdatedSchema, type 
 import type { Clock } from '../../shared/clock.ts'
 import { ok, problem, runChecks, warning, type CheckResult, type NamedResult } from './health-check.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { checkCatalog } from '../plan-rules/catalog-check.ts'
+import { listCatalogFindings } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
 import { listKeys, type Key } from '../keys/key-ring.ts'
 
@@ -65,7 +65,7 @@ export function checkPlans(store: Store): Promise<NamedResult[]> {
 }
 
 async function checkPublishedPlans(store: Store): Promise<CheckResult[]> {
-  const findings = await checkCatalog(store)
+  const findings = await listCatalogFindings(store)
   return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
-import { checkCatalog } from '../../../../src/ops/core/plan-rules/catalog-check.ts'
+import { listCatalogFindings } from '../../../../src/ops/core/plan-rules/catalog-check.ts'
 import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { attribution, emptyStores, env, importPlans, store } from '../../support/memory-store.ts'
@@ -15,7 +15,7 @@ const fine = (id: number, overrides: Partial<CatalogPlan> = {}) =>
 test('an ordinary catalog has no findings', async () => {
   const elsewhere = fine(3, { name: 'Name 1', viewableIn: ['UG'] })
   await importPlans([fine(1), fine(2, { performanceDate: daysAgo(45) }), elsewhere])
-  expect(await checkCatalog(store)).toEqual([])
+  expect(await listCatalogFindings(store)).toEqual([])
 })
 
 // plausibility.test.ts tests the other rules.
@@ -36,14 +36,14 @@ test.each<[string, Partial<CatalogPlan>, string]>([
   ['a date in two years', { performanceDate: daysAgo(-730) }, `performanceDate ${daysAgo(-730)} is 730 days ahead.`],
 ])('warns of %s, which may be intended', async (_, overrides, message) => {
   await importPlans([fine(1, overrides), fine(2)])
-  expect(await checkCatalog(store)).toMatchObject([{ level: 'warning', message }])
+  expect(await listCatalogFindings(store)).toMatchObject([{ level: 'warning', message }])
 })
 
 test('a plan that a publication would refuse is a problem, and comes first', async () => {
   await importPlans([fine(1, { viewableIn: [] })])
   const broken = `replace(document, '"KES"', '"ZZZ"')`
   await env.DB.prepare(`update plan_versions set document = ${broken}`).run()
-  const [problem, ...others] = await checkCatalog(store)
+  const [problem, ...others] = await listCatalogFindings(store)
   expect(problem).toMatchObject({ level: 'problem', rule: 'invalid', subject: 'plan-1' })
   expect(problem?.message).toMatch(/^\w+ must be an ISO 4217 currency code/)
   expect(new Set(others.map(({ level }) => level))).toEqual(new Set(['problem', 'warning']))
@@ -52,7 +52,7 @@ test('a plan that a publication would refuse is a problem, and comes first', asy
 test('finds countries with partners and without a plan', async () => {
   await createPartner(store, { shortName: 'paris', name: 'Paris', country: 'FR' }, attribution)
   await importPlans([fine(1, { performanceDate: '2062-01-31' })])
-  expect(await checkCatalog(store)).toMatchObject([
+  expect(await listCatalogFindings(store)).toMatchObject([
     {
       level: 'warning',
       subject: 'plan-1',

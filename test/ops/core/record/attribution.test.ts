@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { generateClientSecret } from '../../../../src/crypto/client-secret.ts'
-import { checkAttribution, checkNoSecrets } from '../../../../src/ops/core/record/attribution.ts'
+import { makeAttribution, checkNoSecrets } from '../../../../src/ops/core/record/attribution.ts'
 
 test('a long command is cut with a mark', () => {
-  const cut = (length: number) => checkAttribution({ actor: 'amina', command: 'x'.repeat(length) }).command
+  const cut = (length: number) => makeAttribution({ actor: 'amina', command: 'x'.repeat(length) }).command
   expect(cut(500)).toBe('x'.repeat(500))
   expect(cut(501)).toBe(`${'x'.repeat(499)}…`)
 })
 
 test.each(['schedule', 'Schedule'])('nobody has the name of the schedule: %j', (actor) => {
-  expect(() => checkAttribution({ actor, command: 'plan open cash' })).toThrow('the name schedule')
+  expect(() => makeAttribution({ actor, command: 'plan open cash' })).toThrow('the name schedule')
 })
 
 test('a note may say how secrets begin, and has none', () => {
@@ -19,5 +19,5 @@ test('a note may say how secrets begin, and has none', () => {
 })
 
 test('an empty note is none: the log shows the command', () => {
-  expect(checkAttribution({ actor: 'amina', command: 'plan open cash', note: '' }).note).toBeNull()
+  expect(makeAttribution({ actor: 'amina', command: 'plan open cash', note: '' }).note).toBeNull()
 })
