@@ -14,7 +14,7 @@ export interface ComparedPlan<Plan> {
 }
 
 /** A value on which the plans of a catalog must agree: all plans with category 5 have one `category`, and one plan is called `gold`. */
-export interface Claim {
+export interface SharedValue {
   /** A field with an object that has an ID, such as `category`; `identifier`; or `members`, for the names of a plan's fields. */
   field: string
   /** The ID of the object, or the identifier. Plans with the same `field` and `id` must have the same `value`. */
@@ -23,13 +23,13 @@ export interface Claim {
   value: unknown
 }
 
-interface OwnedClaim extends Claim {
+interface PlanValue extends SharedValue {
   /** The identifier of the plan. */
   plan: string
 }
 
-/** Two plans that disagree on a claim: a plan of the change, and another plan of the change or of the catalog. */
-export interface Contradiction extends OwnedClaim {
+/** Two plans that disagree on a shared value: a plan of the change, and another plan of the change or of the catalog. */
+export interface Contradiction extends PlanValue {
   otherPlan: string
   otherValue: unknown
 }
@@ -48,24 +48,24 @@ export type Obstacle =
 export function createObstacleFinder<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
-  const claims = new Map<string, OwnedClaim & { isNew: boolean }>()
+  const sharedValues = new Map<string, PlanValue & { isNew: boolean }>()
 
-  /** Adds the claims of a plan of the change. A claim is new unless `current`, the plan in the catalog, has it. */
-  const addClaims = (plan: PlainPlan, current: PlainPlan | null) => {
-    const newKeys = new Set(listNewClaims(current, plan).map(makeClaimKey))
-    for (const claim of listClaims(plan)) {
-      const key = makeClaimKey(claim)
+  /** Adds the shared values of a plan of the change. A shared value is new unless `current`, the plan in the catalog, has it. */
+  const addSharedValues = (plan: PlainPlan, current: PlainPlan | null) => {
+    const newKeys = new Set(listNewSharedValues(current, plan).map(makeValueKey))
+    for (const shared of listSharedValues(plan)) {
+      const key = makeValueKey(shared)
       const isNew = newKeys.has(key)
-      const earlierClaim = claims.get(key)
-      if (earlierClaim === undefined) claims.set(key, { ...claim, plan: readIdentifier(plan), isNew })
+      const earlierValue = sharedValues.get(key)
+      if (earlierValue === undefined) sharedValues.set(key, { ...shared, plan: readIdentifier(plan), isNew })
       else {
-        compareClaims({ ...claim, plan: readIdentifier(plan) }, earlierClaim)
-        earlierClaim.isNew ||= isNew
+        compareSharedValues({ ...shared, plan: readIdentifier(plan) }, earlierValue)
+        earlierValue.isNew ||= isNew
       }
     }
   }
-  /** Records a contradiction if the values of two claims with the same key differ. */
-  const compareClaims = (own: OwnedClaim, other: OwnedClaim) => {
+  /** Records a contradiction if two plans have different values for one key. */
+  const compareSharedValues = (own: PlanValue, other: PlanValue) => {
     const { field, id, plan, value } = own
     if (isSameJson(value, other.value)) return
     contradictions.push({ field, id, plan, value, otherPlan: other.plan, otherValue: other.value })
@@ -76,17 +76,17 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
     add: ({ base, own, current }: ComparedPlan<Plan>): Plan | null => {
       const merge = mergePlan(base, own, current)
       conflicts.push(...merge.conflicts)
-      if (merge.plan !== null) addClaims(merge.plan, current)
+      if (merge.plan !== null) addSharedValues(merge.plan, current)
       return merge.plan
     },
-    /** Lists the claims that the change adds or changes. Other plans of the catalog must agree with these claims. */
-    listNewClaims: (): Claim[] => [...claims.values()].filter(({ isNew }) => isNew),
-    /** Compares the new claims with plans of the catalog that are not in the change. A caller may leave out plans without such a claim. */
+    /** Lists the shared values that the change adds or changes. Other plans of the catalog must agree with these values. */
+    listNewSharedValues: (): SharedValue[] => [...sharedValues.values()].filter(({ isNew }) => isNew),
+    /** Compares the new shared values with plans of the catalog that are not in the change. A caller may leave out plans without such a value. */
     addOthers: (plans: Iterable<PlainPlan>): void => {
       for (const plan of plans) {
-        for (const claim of listClaims(plan)) {
-          const own = claims.get(makeClaimKey(claim))
-          if (own?.isNew) compareClaims(own, { ...claim, plan: readIdentifier(plan) })
+        for (const shared of listSharedValues(plan)) {
+          const own = sharedValues.get(makeValueKey(shared))
+          if (own?.isNew) compareSharedValues(own, { ...shared, plan: readIdentifier(plan) })
         }
       }
     },
@@ -101,11 +101,11 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
   }
 }
 
-/** Plans must agree on all claims with the same key. */
-const makeClaimKey = ({ field, id }: Claim) => `${field} ${String(id)}`
+/** Plans must agree on shared values with the same key. */
+const makeValueKey = ({ field, id }: SharedValue) => `${field} ${String(id)}`
 const readIdentifier = (plan: PlainPlan) => String(plan['identifier'])
 
-function listClaims(plan: PlainPlan): Claim[] {
+function listSharedValues(plan: PlainPlan): SharedValue[] {
   // A field with the value undefined does not exist.
   const names = Object.keys(plan).filter((name) => plan[name] !== undefined)
   return [
@@ -115,15 +115,17 @@ function listClaims(plan: PlainPlan): Claim[] {
   ]
 }
 
-/** Lists the claims that a change of a plan adds or changes: other plans must agree on their values. Null stands for a plan that doesn't exist. */
-export function listNewClaims(before: PlainPlan | null, after: PlainPlan | null): Claim[] {
+/** Lists the shared values that a change of a plan adds or changes: other plans must agree on them. Null stands for a plan that doesn't exist. */
+export function listNewSharedValues(before: PlainPlan | null, after: PlainPlan | null): SharedValue[] {
   if (after === null) return []
-  const oldValues = new Map((before ? listClaims(before) : []).map((claim) => [makeClaimKey(claim), claim.value]))
-  return listClaims(after).filter((claim) => !isSameJson(oldValues.get(makeClaimKey(claim)), claim.value))
+  const oldValues = new Map(
+    (before ? listSharedValues(before) : []).map((shared) => [makeValueKey(shared), shared.value]),
+  )
+  return listSharedValues(after).filter((shared) => !isSameJson(oldValues.get(makeValueKey(shared)), shared.value))
 }
 
-/** Lists the claims about the objects that a plan shares with other plans: objects with an ID, such as the category. */
-export function listSharedObjects(plan: PlainPlan): (Claim & { value: Record<string, unknown> })[] {
+/** Lists the objects that a plan shares with other plans: objects with an ID, such as the category. */
+export function listSharedObjects(plan: PlainPlan): (SharedValue & { value: Record<string, unknown> })[] {
   return Object.entries(plan).flatMap(([field, value]) =>
     isJsonObject(value) && 'id' in value ? [{ field, id: value['id'], value }] : [],
   )

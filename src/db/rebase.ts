@@ -1,7 +1,7 @@
 // Compares a publication with the current catalog, and merges it with later changes. The Worker's schedule calls it, too.
 import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { createObstacleFinder, type Claim, type ComparedPlan, type Obstacle } from '../catalog/fit.ts'
+import { createObstacleFinder, type ComparedPlan, type Obstacle, type SharedValue } from '../catalog/fit.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { writeList, type Database } from './database.ts'
@@ -70,7 +70,7 @@ export async function comparePublication(
     isMerged ||= merged.length > 0
     if (merged.length > 0 && finder.findObstacle() === undefined) await stageMerged(merged, comparedRevision)
   }
-  finder.addOthers(await selectPlansSharingClaims(db, finder.listNewClaims(), planIds))
+  finder.addOthers(await selectPlansSharingValues(db, finder.listNewSharedValues(), planIds))
   const obstacle = finder.findObstacle()
   return obstacle === undefined ? { ...fits, isMerged } : { kind: 'conflict', obstacle }
 }
@@ -162,15 +162,15 @@ function readComparedRow(row: ComparedRow): ComparedVersion {
 const otherOwn = alias(planVersions, 'other_own')
 const otherPublication = alias(publications, 'other_publication')
 
-/** Selects a text that differs if a plan has another identifier or another object, such as its category: claims are about both. */
-const selectClaimValues = (document: SQLWrapper) => sql`(
+/** Selects a text that differs if a plan has another identifier or another object, such as its category: plans share these values. */
+const selectSharedValues = (document: SQLWrapper) => sql`(
   select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
 )`
 
 /**
  * Writes the condition for `readCompared` that selects plans of some publications.
  * @param scope `all`: all their plans. `may-conflict`: only plans that can cause a conflict, because others changed the plan after the base,
- * two of the publications change the plan, or the publication changes a claim of the plan.
+ * two of the publications change the plan, or the publication changes a shared value of the plan.
  * @param planIds the IDs of plans that the scope `may-conflict` selects, too.
  */
 export function isInScope(
@@ -187,11 +187,11 @@ export function isInScope(
     where ${otherOwn.planId} = ${ownVersion.planId} and ${otherPublication.id} <> ${publications.id}
       and ${inArray(otherPublication.id, writeList(publicationIds))}
   )`
-  const hasNewClaim = sql`(
+  const hasNewSharedValue = sql`(
     ${ownVersion.document} is not ${baseVersion.document}
-    and ${selectClaimValues(ownVersion.document)} is not ${selectClaimValues(baseVersion.document)}
+    and ${selectSharedValues(ownVersion.document)} is not ${selectSharedValues(baseVersion.document)}
   )`
-  return and(isOfPublications, or(isListed, hasLaterVersion, isAlsoInOther, hasNewClaim))
+  return and(isOfPublications, or(isListed, hasLaterVersion, isAlsoInOther, hasNewSharedValue))
 }
 
 /** Finds publications whose base is no revision in the database, because an older database was restored. */
@@ -207,28 +207,28 @@ export async function selectRestored(
   return { revision: rows[0]?.[0] ?? 0, restored: rows.flatMap(([, id]) => id ?? []) }
 }
 
-/** Selects one plan for each claim: all plans of the catalog agree on the value of a claim. @param exceptIds the plans to leave out. */
-export async function selectPlansSharingClaims(
+/** Selects one plan of the catalog for each shared value. One is enough, because all plans agree on it. @param exceptIds the plans to leave out. */
+export async function selectPlansSharingValues(
   db: Database,
-  claims: readonly Pick<Claim, 'field' | 'id'>[],
+  sharedValues: readonly Pick<SharedValue, 'field' | 'id'>[],
   exceptIds: readonly number[],
 ): Promise<CatalogPlan[]> {
-  if (claims.length === 0) return []
+  if (sharedValues.length === 0) return []
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(exceptIds))))
-  const claimKeys = JSON.stringify(claims.map(({ field, id }) => [field, id]))
-  // Every plan has the claim `members`, so any plan will do for it.
-  const needsAnyPlan = claims.some(({ field }) => field === 'members')
+  const valueKeys = JSON.stringify(sharedValues.map(({ field, id }) => [field, id]))
+  // Every plan has the shared value `members`, so any plan will do for it.
+  const needsAnyPlan = sharedValues.some(({ field }) => field === 'members')
   // SQLite takes the columns beside min() from the row that has the minimum.
   const rows = await db.values<[planId: number, ...StoredPlan]>(sql`
     with others as materialized (select * from (${others}) where document is not null)
     select min(plan_id), document, viewable_in from (
       select plan_id, document, viewable_in, key, case type when 'object' then value ->> '$.id' else value end as id
       from others, json_each(document) where type = 'object' or key = 'identifier'
-    ) where (key, id) in (select value ->> 0, value ->> 1 from json_each(${claimKeys})) group by key, id
+    ) where (key, id) in (select value ->> 0, value ->> 1 from json_each(${valueKeys})) group by key, id
     union select * from (
       select plan_id, document, viewable_in from others where ${needsAnyPlan ? sql`true` : sql`false`} limit 1
     )`)
-  // A plan may be selected for several claims. The Map keeps it once.
+  // A plan may be selected for several shared values. The Map keeps it once.
   const plansById = new Map(rows.map(([planId, ...texts]) => [planId, readPlan(...texts)]))
   return [...plansById.values()].flatMap((plan) => plan ?? [])
 }

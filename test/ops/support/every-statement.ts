@@ -45,7 +45,7 @@ import {
   flagSupersededVersions,
   selectDuePublications,
 } from '../../../src/db/publish.ts'
-import { isInScope, readCompared, selectRestored, selectPlansSharingClaims } from '../../../src/db/rebase.ts'
+import { isInScope, readCompared, selectRestored, selectPlansSharingValues } from '../../../src/db/rebase.ts'
 import {
   deleteAbandonedPublications,
   deleteUncountedVersions,
@@ -118,8 +118,8 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
     { field: 'identifier', id: 'plan-9' },
     { field: 'members', id: '' },
   ]
-  expect(await selectPlansSharingClaims(db, objects, [2])).toEqual(plans)
-  expect(await selectPlansSharingClaims(db, objects, [1])).toEqual([])
+  expect(await selectPlansSharingValues(db, objects, [2])).toEqual(plans)
+  expect(await selectPlansSharingValues(db, objects, [1])).toEqual([])
   expect(await selectCurrentPlans(db, [1, 9])).toEqual(plans)
   const size = { plans: 1, bytes: new TextEncoder().encode(encodePlan(makePlan(plans[0]))[0] ?? '').byteLength + 1 }
   expect(await selectCatalogSizeWithout(db, [2])).toEqual({ plans: 1, lists: new Map([['KE', size]]) })

@@ -4,7 +4,7 @@ import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
-import { selectPlansSharingClaims } from '../../../db/rebase.ts'
+import { selectPlansSharingValues } from '../../../db/rebase.ts'
 import type { Store } from '../../store/store.ts'
 import { findCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../../shared/country.ts'
@@ -50,7 +50,7 @@ export async function prepareFields(
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
   return preparePlan(store, identifierOrId, async (before) => {
-    const sharing = await selectPlansSharingClaims(store.db, listSharedObjects(patch.fields), [before.id])
+    const sharing = await selectPlansSharingValues(store.db, listSharedObjects(patch.fields), [before.id])
     const patched = applyPatch(before, patch, indexShared(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
     return patched.plan

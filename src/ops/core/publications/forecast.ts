@@ -1,9 +1,9 @@
 // Forecasts what pending publications will change, by publishing them in memory.
-import { createObstacleFinder, listNewClaims, type Obstacle } from '../../../catalog/fit.ts'
+import { createObstacleFinder, listNewSharedValues, type Obstacle } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
-import { isInScope, readCompared, selectRestored, selectPlansSharingClaims } from '../../../db/rebase.ts'
+import { isInScope, readCompared, selectRestored, selectPlansSharingValues } from '../../../db/rebase.ts'
 import { createCauseFinder } from './later-changes.ts'
 
 /** Plans by their IDs; null for a plan that does not exist. */
@@ -50,8 +50,8 @@ export async function readPending(
     }
   }
   const allChanges = [...changesById.values(), firstChange].flat()
-  const newClaims = allChanges.flatMap(({ before, after }) => listNewClaims(before, after))
-  const sharing = await selectPlansSharingClaims(db, newClaims, [...plans.keys()])
+  const newSharedValues = allChanges.flatMap(({ before, after }) => listNewSharedValues(before, after))
+  const sharing = await selectPlansSharingValues(db, newSharedValues, [...plans.keys()])
   // Publications without a time come last.
   const sorted = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
   return { rows: sorted, changesById, plans, sharing, restored: new Set(restored), revision }

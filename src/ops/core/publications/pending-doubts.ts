@@ -2,7 +2,7 @@
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
-import { listNewClaims, nameContradictions, type Obstacle } from '../../../catalog/fit.ts'
+import { listNewSharedValues, nameContradictions, type Obstacle } from '../../../catalog/fit.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectPublications, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
@@ -19,9 +19,9 @@ export async function findPendingDoubts(
   changes: readonly PlanChange[],
   ownId: number | undefined,
 ): Promise<string[]> {
-  // Only a new claim can contradict publications of other plans. Without a new claim, skip them: they may have thousands of plans.
-  const hasNewClaim = changes.some(({ before, after }) => listNewClaims(before, after).length > 0)
-  const planIds = hasNewClaim ? undefined : changes.map(({ planId }) => planId)
+  // Only a new shared value can contradict publications of other plans. Without a new shared value, skip them: they may have thousands of plans.
+  const hasNewSharedValue = changes.some(({ before, after }) => listNewSharedValues(before, after).length > 0)
+  const planIds = hasNewSharedValue ? undefined : changes.map(({ planId }) => planId)
   const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
   const pending = await readPending(db, rows, { scope: 'may-conflict', firstChange: changes })
   const withoutChange = forecastPublications(pending)

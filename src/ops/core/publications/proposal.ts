@@ -10,7 +10,7 @@ import {
 } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
-import { selectPlansSharingClaims } from '../../../db/rebase.ts'
+import { selectPlansSharingValues } from '../../../db/rebase.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { describeCommand } from '../../shared/target.ts'
@@ -101,7 +101,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
   const finder = createObstacleFinder<CatalogPlan>()
   for (const { before, after } of changes) finder.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
-  finder.addOthers(await selectPlansSharingClaims(store.db, finder.listNewClaims(), planIds))
+  finder.addOthers(await selectPlansSharingValues(store.db, finder.listNewSharedValues(), planIds))
   const obstacle = finder.findObstacle()
   if (obstacle === undefined) return
   if (obstacle.kind === 'members') {
