@@ -102,7 +102,7 @@ export function findShortNameProblem(shortName: string): string | undefined {
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
-/** Values that are not given are not checked. */
+/** Finds the problem of each field. A correct field has none, and neither has a field that is not given. */
 export function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
