@@ -18,7 +18,6 @@ export interface TokenDependencies {
   decideSignIn: DecideSignIn
 }
 
-/** Creates the endpoint, which also refuses other methods. */
 export function createTokenEndpoint({ readConfig, verifiedSecrets, decideSignIn }: TokenDependencies) {
   return (
     createRoutes()

@@ -110,10 +110,12 @@ export async function readPublication(store: Store, id: number): Promise<ReadPub
   // Other publications may have thousands of plans: a forecast with them reads only plans that may conflict, so its changes are incomplete.
   const isAlone = publications.length === 1
   const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'may-conflict' })
-  const { obstacle, changes } = forecastPublications(pending).byId.get(id) ?? { obstacle: undefined, changes: [] }
+  // Undefined unless the publication is pending.
+  const forecast = forecastPublications(pending).byId.get(id)
+  const mergedChanges = isAlone && forecast?.obstacle === undefined ? forecast?.changes : undefined
   return {
-    row: addObstacle(row, obstacle),
-    changes: isAlone && obstacle === undefined ? changes : await selectChanges(db, id),
+    row: addObstacle(row, forecast?.obstacle),
+    changes: mergedChanges ?? (await selectChanges(db, id)),
     revision: pending.revision,
     redoneActor: redone?.actor,
   }
