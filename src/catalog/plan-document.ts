@@ -11,7 +11,7 @@ export function encodePlan(plan: CatalogPlan | null): StoredPlan {
   return [JSON.stringify(document), JSON.stringify(viewableIn.toSorted())]
 }
 
-/** Reads the columns of a plan without a check of their shape. The plan lacks fields that were added to the schema after it was stored. */
+/** Does not check the shape: a plan lacks fields that were added to the schema after it was stored. @returns null for a removed plan */
 export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
   if (document === null || viewableIn === null) return null
   return { ...parseTrusted<Plan>(document), viewableIn: parseTrusted<string[]>(viewableIn) }

@@ -13,7 +13,7 @@ export type Version = [planId: number, ...StoredPlan]
 /** Selects the newest revision of the catalog, 0 before the first publication. */
 export const newestRevision = selectNewestNumber(publications.revision)
 
-/** Writes the condition that a version belongs to the publication, and has its base. Other versions don't count (migrations/*.sql). */
+/** Writes the condition that a version belongs to the publication, and has its base. A merge may have staged versions with another base. */
 export function isCounted(
   version: Record<'publicationId' | 'baseRevision', SQLWrapper>,
   publication: Record<'id' | 'baseRevision', SQLWrapper>,

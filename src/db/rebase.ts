@@ -194,7 +194,7 @@ export function isInScope(
   return and(isOfPublications, or(isListed, hasLaterVersion, isAlsoInOther, hasNewSharedValue))
 }
 
-/** Finds publications whose base is no revision in the database, because an older database was restored. */
+/** Selects the newest revision, and the publications whose base is no revision in the database, because an older database was restored. */
 export async function selectRestored(
   db: Database,
   publicationIds: readonly number[],

@@ -15,11 +15,11 @@ import { listMigrationFiles } from './wrangler.ts'
 
 /** Calls `work` with the local store. @throws UserError when the database is missing, is not migrated, or can't be used. */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { state, migration } = locateState(target)
+  const { state, migrateCommand } = locateState(target)
   if (!existsSync(resolve(state, 'v3/d1'))) {
     throw new UserError([
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder.`,
-      `Otherwise create it: ${migration}`,
+      `Otherwise create it: ${migrateCommand}`,
     ])
   }
   return withRuntime(target, (_, store) => work(store))
@@ -33,14 +33,14 @@ export function withMigratedStore<T>(
   return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
 }
 
-function locateState({ persistTo, ...target }: Target): { state: string; migration: string } {
+function locateState({ persistTo, ...target }: Target): { state: string; migrateCommand: string } {
   const state = resolve(persistTo ?? '.wrangler/state')
-  return { state, migration: describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
+  return { state, migrateCommand: describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
 }
 
 /** @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
-  const { state, migration } = locateState(target)
+  const { state, migrateCommand } = locateState(target)
   const config = await readWranglerConfig()
   try {
     // A retry helps when two programs start at the same time: both create the same files, and one of them fails.
@@ -54,7 +54,7 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema)) {
-      throw new UserError([`The local database in ${state} is not migrated.`, `Run: ${migration}`])
+      throw new UserError([`The local database in ${state} is not migrated.`, `Run: ${migrateCommand}`])
     }
     // CONSTRAINT and ERROR come from a statement. Other codes, such as SQLITE_FULL, come from the files.
     const isOfSqliteFiles = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
@@ -63,7 +63,7 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     throw new UserError([
       `The local state in ${state} can't be used: ${findCauseMessage(error)}. If npm run dev uses it, try again.`,
       'If the disk is full, or the folder can’t be written, change that, and try again.',
-      `Otherwise move the folder away, and create a new one: ${migration}`,
+      `Otherwise move the folder away, and create a new one: ${migrateCommand}`,
     ])
   }
 }

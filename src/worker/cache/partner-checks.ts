@@ -55,8 +55,8 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Keeps an answer of D1 in memory, unless the answer is late, and renews KV's copy if the copy is due. Forgets KV's entry, unless the entry
-   * is a mark and the answer may lack the change that the mark reports.
+   * Keeps a current check in memory, and renews KV's copy if the copy is due. Ignores a check that is not current. Forgets KV's entry, because
+   * D1 answers again, unless the entry is a mark and the answer may come from a replica that lacks the change of the mark.
    */
   function keepCheck(context: CacheContext, clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return

@@ -26,8 +26,8 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
   /**
-   * Adds a reader of a large body, if the body has a reader already, no other body takes memory, or all bodies are within the limit.
-   * @returns undefined if none of this is true, or if the client still receives too many other bodies
+   * Adds a reader of a large body. A body that has a reader already, or that is the only one, is never too large.
+   * @returns undefined if the body leaves too little memory, or the client still receives too many other bodies
    */
   function addReader(body: Uint8Array, etag: string, clientId: string) {
     let otherBytes = 0

@@ -106,10 +106,10 @@ async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promis
   return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
 }
 
-async function describeAfterChange(store: Store, run: Run, done: string): Promise<Output> {
+async function describeAfterChange(store: Store, run: Run, doneMessage: string): Promise<Output> {
   // Reads the clock of the server, from which a new key has its KID: by another clock, the new key might not sign yet.
   const output = await describeKeys(run, await store.askServerTimeMs())
-  return { ...output, note: `${describePlace(run.target)} ${done}` }
+  return { ...output, note: `${describePlace(run.target)} ${doneMessage}` }
 }
 
 /** @returns advice for a local target, whose keys are in .dev.vars: a running `npm run dev` does not read this file again. */

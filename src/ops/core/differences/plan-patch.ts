@@ -84,11 +84,11 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
 /** The objects that plans share, such as categories, by their field and ID: the key is `category 5`. */
 type SharedObjects = ReadonlyMap<string, object>
 
-const makeSharedKey = (field: string, id: unknown) => `${field} ${String(id)}`
+const makeSharedObjectKey = (field: string, id: unknown) => `${field} ${String(id)}`
 
-export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
+export function indexSharedObjects(plans: readonly CatalogPlan[]): SharedObjects {
   const objects = plans.flatMap((plan) => listSharedObjects(plan))
-  return new Map(objects.map(({ field, id, value }) => [makeSharedKey(field, id), value]))
+  return new Map(objects.map(({ field, id, value }) => [makeSharedObjectKey(field, id), value]))
 }
 
 /** Returns the same `before` if nothing changes. @param shared the objects that the patch may refer to by their IDs. */
@@ -143,7 +143,7 @@ function patchObject(
   const patched = { ...before, ...patch }
   if (patch['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (patch['id'] === undefined || patch['id'] === before['id']) return patched
-  const other = shared.get(makeSharedKey(field, patch['id']))
+  const other = shared.get(makeSharedObjectKey(field, patch['id']))
   // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
   const changed = Object.entries(patch).filter(([member, value]) => value !== before[member])
   return other ? { ...other, ...Object.fromEntries(changed) } : patch
@@ -155,7 +155,7 @@ export function applyPatches(
   catalog: readonly CatalogPlan[],
 ): { plans: CatalogPlan[]; defects: Defect[] } {
   const plansByIdentifier = new Map(catalog.map((plan) => [plan.identifier, plan]))
-  const shared = indexShared(catalog)
+  const shared = indexSharedObjects(catalog)
   const plans: CatalogPlan[] = []
   const defects = [...update.defects]
   for (const { identifier, ...patch } of update.patches) {

@@ -10,7 +10,7 @@ import type { Attribution } from '../record/attribution.ts'
 import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
- * Returns whether a live version of the Worker has a key.
+ * True if a live version of the Worker has a key.
  * @throws UserError when `kid` is no KID, or when the key is in use and Cloudflare would refuse to change the secrets.
  */
 export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {

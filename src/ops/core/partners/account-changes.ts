@@ -147,7 +147,7 @@ function makeOvertakenError({ target }: Store, shortName: string): UserError {
   return new UserError([`Somebody else changed ${shortName} at the same time.`, `Before you try again, see: ${see}`])
 }
 
-/** Returns whether a partner is already as requested. Such a request is not recorded: a second entry would name a second author. */
+/** True if a partner is already as requested. Such a request is not recorded: a second entry would name a second author. */
 function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   const { suspendedAt, endedAt } = partner
   if (endedAt !== null) return request.kind === 'end'

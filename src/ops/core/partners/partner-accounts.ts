@@ -39,7 +39,7 @@ export interface PartnerFields {
 const maxSecretAgeMs = 365 * 86_400_000
 const maxLineLength = 200
 
-/** Returns whether the oldest secret of a partner is more than a year old. */
+/** True if the oldest secret of a partner is more than a year old. */
 export function isRotationDue({ secrets }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
   const [oldest] = secrets
   return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs

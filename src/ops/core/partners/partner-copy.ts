@@ -45,7 +45,7 @@ const endingKinds = new Set(['end', 'lockdown', 'end-tokens', 'replace-newest', 
 /** The kinds of `endingKinds` that also make a secret. A repeated command makes another secret, and ends the first. */
 const secretKinds = new Set(['lockdown', 'replace-newest', 'replace-all'])
 
-/** Returns whether a change ends access at once. A new country, or a rotation with a grace period, does not. */
+/** True if a change ends access at once. A new country, or a rotation with a grace period, does not. */
 function endsAccess(kind: string): boolean {
   return kind === 'suspend' || endingKinds.has(kind)
 }
@@ -93,7 +93,7 @@ export async function changeAndMark<Made extends Entries>(
   return { before: before.partner, made }
 }
 
-/** Returns whether a change is still under way after `maxWaitMs`; false as soon as it succeeds or fails. */
+/** True if a change is still under way after `maxWaitMs`; false as soon as it succeeds or fails. */
 async function isSlow(attempt: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(true), maxWaitMs)
@@ -104,7 +104,7 @@ async function isSlow(attempt: Promise<unknown>): Promise<boolean> {
   return Promise.race([endOfAttempt, timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Returns whether an error means that the change was not made. After any other error, the database may have made it. */
+/** True if an error means that the change was not made. After any other error, the database may have made it. */
 function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
@@ -115,7 +115,7 @@ async function findRecordedPartner(store: Store, name: string): Promise<Recorded
 }
 
 /**
- * Returns whether KV's copy is newer than the partner's newest change. A mark in place of such a copy would do harm: if D1 fails before the
+ * True if KV's copy is newer than the partner's newest change. A mark in place of such a copy would do harm: if D1 fails before the
  * Worker writes a copy again, within an hour, the partner gets nothing.
  */
 async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {

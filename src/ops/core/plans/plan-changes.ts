@@ -1,5 +1,5 @@
 // Prepares changes of one plan for publication, and writes nothing.
-import { applyPatch, indexShared, parseAssignments } from '../differences/plan-patch.ts'
+import { applyPatch, indexSharedObjects, parseAssignments } from '../differences/plan-patch.ts'
 import { listSharedObjects } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { abbreviate } from '../../../abbreviate.ts'
@@ -51,7 +51,7 @@ export async function prepareFields(
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
   return preparePlan(store, identifierOrId, async (before) => {
     const sharing = await selectPlansSharingValues(store.db, listSharedObjects(patch.fields), [before.id])
-    const patched = applyPatch(before, patch, indexShared(sharing))
+    const patched = applyPatch(before, patch, indexSharedObjects(sharing))
     if ('defects' in patched) throw makeDefectError(patched.defects)
     return patched.plan
   })

@@ -55,7 +55,7 @@ interface ComparedTable {
   key: readonly string[]
   /** A column that names the row for people, beside its key. */
   nameColumn?: string
-  /** Returns whether a column may differ between a copy and the later database. Without this function, no column may differ. */
+  /** True if a column may differ between a copy and the later database. Without this function, no column may differ. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
   /** SQL with the values of `key` as parameters. If it finds a row, this row replaced the row with the key, which may be missing. */
   successorSql?: string
