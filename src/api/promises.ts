@@ -38,7 +38,6 @@ interface HistoryEntry {
 
 /** Partners write to this address with questions, and about wrong data. */
 export const support = { name: 'Partner support', email: 'support@catalog.example.com' }
-/** Vulnerabilities are reported to this address. */
 export const securityEmail = 'security@catalog.example.com'
 
 /**

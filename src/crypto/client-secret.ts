@@ -22,8 +22,7 @@ const checksumLength = 6
 const saltBytes = 16
 const digestBytes = 32
 
-/** @param length the number of bytes */
-type RandomBytes = (length: number) => Uint8Array
+type RandomBytes = (byteCount: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
 export function generateClientId(random = randomBytes): string {

@@ -134,7 +134,7 @@ export function selectPartnerEntries(db: OperatorDatabase, { shortName, ...times
         .select({ ...partnerFields, ...changeFields, nameBefore: previous.name, countryBefore: previous.country })
         .from(changeRecord)
         .leftJoin(previous, isPrevious)
-        .where(and(isWanted, isBefore(lastId)))
+        .where(and(isWanted, isOnNextPage(lastId)))
         .orderBy(desc(changeRecord.id))
         .limit(limit),
     (row) => row.id,
@@ -148,7 +148,7 @@ export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 
       db
         .select({ id, kid: withoutNull(kid), ...changeFields })
         .from(changeRecord)
-        .where(and(isNotNull(kid), isBetween(times), isBefore(lastId)))
+        .where(and(isNotNull(kid), isBetween(times), isOnNextPage(lastId)))
         .orderBy(desc(id))
         .limit(limit),
     (row) => row.id,
@@ -158,7 +158,7 @@ export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 
 const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFilter, 'shortName'>) =>
   between(changedAt, since, until)
 
-const isBefore = (rowId = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, rowId)
+const isOnNextPage = (lastId = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, lastId)
 
 export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {
   const [row] = await db.values<[number]>(sql`select unixepoch()`)

@@ -5,8 +5,7 @@ import type { SearchEntry, SearchResult } from '../search-engine.ts'
 import { cutExcerpt } from '../search-excerpt.ts'
 
 const maxResults = 12
-/** In characters. */
-const excerptLength = 140
+const excerptCharacters = 140
 
 /** Adds the dialog to the page, and returns the function that opens it. */
 export function createSearchDialog(): () => void {
@@ -90,7 +89,7 @@ function renderResult({ entry, terms }: SearchResult): HTMLElement {
   const title = createElement('strong', {})
   title.append(...markTerms(entry.title, terms))
   const excerpt = createElement('span', { className: 'excerpt' })
-  excerpt.append(...markTerms(cutExcerpt(entry.text, terms, excerptLength), terms))
+  excerpt.append(...markTerms(cutExcerpt(entry.text, terms, excerptCharacters), terms))
   link.append(title, ' ')
   if (entry.page !== entry.title)
     link.append(createElement('span', { className: 'page', textContent: entry.page }), ' ')

@@ -264,6 +264,7 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
   return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
 }
 
+/** Describes a publication that was approved or cancelled. @param before the publication before this decision. */
 async function describeDecision(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
   // A merge with later changes gives a publication a later base.
   const isMerged = after.baseRevision !== before.baseRevision

@@ -167,7 +167,7 @@ function readHeader(sheet: Sheet, headerIndex: number) {
       addDefect('a name for each column with values', `none above ${describeValue(firstValue)}`)
     } else if (title === originColumn) originIndex = index
     else if (column === undefined) {
-      const defect = makeUnknownColumnDefect(title, place)
+      const defect = findMistypedColumn(title, place)
       if (defect === undefined) ignoredNames.push(title)
       else defects.push(defect)
     } else if ('expected' in column) addDefect(`${column.expected} after the dot`, abbreviate(title))
@@ -178,7 +178,7 @@ function readHeader(sheet: Sheet, headerIndex: number) {
 }
 
 /** @returns a defect if the name is similar to the name of a column, or begins with a field; otherwise undefined, and the column is ignored. */
-function makeUnknownColumnDefect(title: string, place: Place): Defect | undefined {
+function findMistypedColumn(title: string, place: Place): Defect | undefined {
   const columnNames = [...listColumns([]).map(({ name }) => name), originColumn]
   const defect = makeUnknownNameDefect(place, 'column', title, columnNames)
   const isSimilar = defect.fix !== undefined
