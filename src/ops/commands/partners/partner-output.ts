@@ -48,7 +48,7 @@ export function formatWelcome({ shortName, country, clientId }: Credentials, ori
   const addresses = `
 - Token endpoint: ${api}/auth
 - Plan list: ${api}/${shortName}/plans
-- How to call them: ${origin}`
+- How to call the API: ${origin}`
   return `You can list the investment plans of ${country}.
 - Short name: ${shortName}
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`

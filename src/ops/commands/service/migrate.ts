@@ -17,7 +17,7 @@ With --remote, other flags are passed on to wrangler d1 migrations apply.`,
     const words = argv.slice(1)
     if (!target.remote) {
       if (words.some((word) => word.startsWith('-') && !/^--(local$|persist-to\b)/.test(word))) {
-        throw new UserError('A local database takes only --persist-to.')
+        throw new UserError('Without --remote, migrate takes only --persist-to.')
       }
       const applied = await withMigratedStore(target, async (__, files) => files)
       return report(applied.length === 0 ? 'Nothing to migrate.' : `Applied ${applied.join(', ')}.`)

@@ -11,7 +11,7 @@ const kinds: readonly Kind[] = [
   [
     /^ÐÏ.à.*EncryptedPackage/s,
     'encrypted, for example with a password',
-    'Save a copy without the password as .xlsx. In Excel, empty it in File, Info, Protect Workbook, Encrypt with Password.',
+    'Save a copy without the password as .xlsx. In Excel, empty the password in File, Info, Protect Workbook, Encrypt with Password.',
   ],
   [/^ÐÏ.à|^\t(?!\s)\p{Cc}/u, 'an old Office file, such as .xls', saveAs],
   [/^\s*<(?:(?:.*<)?html|!doctype html|table|meta|style|head|body|div)\b/is, 'a web page (HTML)', saveAs],
