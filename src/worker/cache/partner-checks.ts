@@ -38,7 +38,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** True if no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
-  /** Creates a check from D1's answer. `checkedAtMs` follows `change`, which later answers of D1 confirm. */
+  /** Creates a check from D1's answer. A later answer with the same change ID confirms the check, and sets `checkedAtMs`. */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newest = d1.getNewestChange()
     // An answer with another ID is late: another answer had a newer change, or the database was restored meanwhile.

@@ -106,7 +106,7 @@ export interface LostRow {
   problem: string
 }
 
-/** Compares the rows of a copy with the database. @returns the lost rows, and for each table the number of compared rows. */
+/** Compares a copy with the database. @returns the lost rows, and the number of compared rows by table. @throws UserError for a damaged file. */
 export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or no copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)
