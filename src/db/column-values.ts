@@ -3,7 +3,6 @@
 import { getTableColumns, isSQLWrapper, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
-/** A column whose values have a type. */
 type ColumnOf<Value> = SQLiteColumn & { _: { data: Value } }
 
 /** For each column, a value of its type, another column of its type, or any SQL. */

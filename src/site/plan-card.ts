@@ -38,7 +38,6 @@ export function renderFace(plan: Plan, scale: Scale, label = noLabel): Markup {
     ])}`
 }
 
-/** Renders the note of a plan that is closed to new investment. */
 export function renderNote({ nonInvestableNote }: Plan, label: LabelFields): Markup {
   return html`<div class="card-note">
     <strong>Closed to new investment</strong>${label('isInvestable')}

@@ -21,7 +21,6 @@ export interface CacheContext {
   warn: LogWarning
   /** Counts the load of a filtered list from D1, before the load. @throws RateLimitError if the client loads too many */
   countLoad: () => Promise<void>
-  /** Seals the copies of partners. */
   seal: Seal
 }
 

@@ -21,7 +21,7 @@ import { makeDefectError } from '../file-formats/defect.ts'
 import { describeContradictions } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { findDoubts, listNewlyNamed, type Doubts } from '../plan-rules/plausibility.ts'
-import { findPendingDoubts } from './pending-doubts.ts'
+import { describePendingDoubts } from './pending-doubts.ts'
 
 export interface CatalogChange {
   /** The revision of the catalog from which the change was computed. */
@@ -74,7 +74,7 @@ export async function listDoubts(
   { id, dueAt, undoneId, areFieldsNamed }: DoubtedPublication,
   changes: readonly PlanChange[],
 ): Promise<Doubts> {
-  const pendingDoubts = await findPendingDoubts(db, changes, id)
+  const pendingDoubts = await describePendingDoubts(db, changes, id)
   const planIds = changes.map(({ planId }) => planId)
   const others = await selectCatalogSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])

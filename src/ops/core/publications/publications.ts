@@ -147,6 +147,7 @@ export function readNeedsApproval({ config }: Store): boolean {
   throw new UserError(`CATALOG_APPROVAL in wrangler.toml must be "required" or "off"; it is "${approval}".`)
 }
 
+/** @throws UserError when there is no publication with the ID. */
 export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
   const row = await selectPublication(db, id)
   if (row) return row
