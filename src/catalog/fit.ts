@@ -138,7 +138,7 @@ export function describeObstacle(obstacle: Obstacle): string {
       const { by = [], conflicts } = obstacle
       const names = nameConflicts(conflicts)
       if (by.length === 0) return `others changed ${names}`
-      return `publication ${nameSome(by.map(String))} changes ${names} before it`
+      return `publication ${nameSome(by.map(String))} changes ${names} first`
     }
     case 'identifier':
       return `another plan already has the identifier ${nameContradictions(obstacle.contradictions)}`

@@ -110,7 +110,7 @@ export const partner = {
     store: 'itself',
     json: 'an array, with an object for each secret: its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
     noArgumentsError:
-      'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
+      'Never pass a secret as an argument: process lists and the history of your shell show it. The command reads the text from standard input.',
     async run(_, run) {
       const { identifyLeaks } = await import('./identify-leaks.ts')
       return identifyLeaks(await readPipedText(run), run)
@@ -118,7 +118,7 @@ export const partner = {
   }),
 
   rotate: verb({
-    help: 'make a new client secret, printed only this once, and a text to send; the old one works for a grace period',
+    help: 'make a new client secret, printed only this once, and a text to send; the old secret works for a grace period',
     example: 'partner rotate acme --grace 24h',
     args,
     flags: {
@@ -129,7 +129,7 @@ export const partner = {
         parse: parseGrace,
       },
       replaceNewest: {
-        help: 'the newest secret was lost: end it now; the older one still works until its time',
+        help: 'the newest secret was lost: end it now; the older secret still works until it expires',
         conflicts: ['grace'],
       },
     },

@@ -122,7 +122,7 @@ async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, ru
   if (prepared.changes.length === 0 && dueAt !== undefined) {
     throw new UserError([
       `${identifier} already has these values; there is nothing to schedule.`,
-      'A change is computed from the plan as it is now. To base a change on a pending one, wait until the pending one is published.',
+      'A change is computed from the plan as it is now. To base a change on a pending change, wait until the pending change is published.',
       `To see its pending changes: ${describeCommand(run.target, 'plan', 'show', identifier)}`,
     ])
   }

@@ -100,7 +100,7 @@ export const compare = verb({
 })
 
 export const invalidate = verb({
-  help: 'make the Workers load every plan list from the database again; every change of the catalog does so by itself',
+  help: 'make the Workers load every plan list from the database again; a change of the catalog has the same effect',
   example: 'invalidate',
   changes: 'at-once',
   json: 'an object with the new revision of the catalog',

@@ -68,7 +68,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   const kids = listKeys(live, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) throw makeUnknownKeyError(kid, target)
   await secrets.checkEditable()
-  const leaked = `If it leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
+  const leaked = `If the key leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
   const nextNewerKid = kids[kids.indexOf(kid) - 1]
   if (nextNewerKid === undefined) {
     const rotate = describeCommand(target, 'keys', 'rotate')

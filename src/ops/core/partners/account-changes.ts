@@ -167,7 +167,7 @@ function findReasonToRefuse({ target }: Store, partner: Partner, kind: PartnerCh
     const create = partnerCommand('create', '--help')
     return [
       `${shortName} was ended at ${formatIsoTime(endedAt)}, for good.`,
-      `To onboard it again, create it under another short name: ${create}`,
+      `To onboard the partner again, create it under another short name: ${create}`,
     ]
   }
   const rotateCommand = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
@@ -176,7 +176,7 @@ function findReasonToRefuse({ target }: Store, partner: Partner, kind: PartnerCh
   }
   if (kind === 'rotate' && olderExpiresAt !== null) {
     return [
-      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}.`,
+      `${shortName} has two live secrets, and the older secret works until ${formatIsoTime(olderExpiresAt)}.`,
       `If the newer secret is lost, replace it: ${rotateCommand('--replace-newest')}`,
       `To end both secrets now: ${rotateCommand('--grace', '0')}`,
     ]

@@ -49,7 +49,7 @@ export async function explainPlan(
     return {
       reason: 'no_such_plan',
       sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${withdrawal}${guess}`,
-      fix: `To see all plans: ${opsCommand('plan', 'list')}; to add it now: ${opsCommand('catalog', 'import', 'FILE')}`,
+      fix: `To see all plans: ${opsCommand('plan', 'list')}; to add the plan now: ${opsCommand('catalog', 'import', 'FILE')}`,
     }
   }
   const { identifier, isInvestable, viewableIn } = plan
@@ -58,16 +58,16 @@ export async function explainPlan(
     const withdrawal = await describeWithdrawal(store, [plan.id], country, at)
     return {
       reason: 'not_viewable',
-      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
+      sentence: `${shortName} does not see ${identifier}: the partner lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
       fix: `To put the plan on the list now: ${opsCommand('plan', 'offer', identifier, '--country', country)}`,
     }
   }
   const filters = listMatchingFilters(plan).join(', ')
-  const closed = isInvestable ? '' : ' It is closed to investment, which does not affect the list.'
+  const closed = isInvestable ? '' : ' The plan is closed to investment, which does not affect the list.'
   return {
     reason: 'viewable',
-    sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, and matches the filters ${filters}.${closed}`,
-    fix: `To take it off the list: ${opsCommand('plan', 'withdraw', identifier, '--country', country)}`,
+    sentence: `${shortName} sees ${identifier}: the plan is viewable in ${country}, and matches the filters ${filters}.${closed}`,
+    fix: `To take the plan off the list: ${opsCommand('plan', 'withdraw', identifier, '--country', country)}`,
   }
 }
 
@@ -97,7 +97,7 @@ async function describeWithdrawal(
     const isListed = (plan: CatalogPlan | null) => plan?.viewableIn.includes(country) ?? false
     if (!changes.some(({ before, after }) => isListed(before) && !isListed(after))) continue
     const author = note === null ? actor : `${actor} (${note})`
-    return ` Publication ${id} took it off the list of ${country} at ${formatIsoTime(decidedAt)}, by ${author}.`
+    return ` Publication ${id} took the plan off the list of ${country} at ${formatIsoTime(decidedAt)}, by ${author}.`
   }
   return ''
 }

@@ -108,7 +108,7 @@ describe('a drop', () => {
   test('is refused for the newest key, and for 30 hours after the next one signs', async () => {
     const soon = nowSeconds() + 60
     const started = nowSeconds() - 30 * hour + 60
-    const leaked = `If it leaked: npm run -s ops -- keys drop ${second} --leaked ${flags}`
+    const leaked = `If the key leaked: npm run -s ops -- keys drop ${second} --leaked ${flags}`
     await expectRefusal(
       check([first, second], second),
       `The key ${second} is the newest.\nRotate first: npm run -s ops -- keys rotate ${flags}\n${leaked}`,
