@@ -7,7 +7,7 @@ import type { Markup } from '../page-shell.ts'
 export function renderError(error: unknown): Markup {
   const message = error instanceof Error ? error.message : String(error)
   // The client refuses a wrong value of the form with another error, before it sends a request.
-  if (!(error instanceof InvestmentPlansError)) return renderCallout(message, 'Correct it, then try again.')
+  if (!(error instanceof InvestmentPlansError)) return renderCallout(message, 'Correct the value, then try again.')
   const { status, code, requestId, retryAfterSeconds } = error
   if (!isErrorCode(code))
     return renderCallout(message, 'Check your connection, then try again. If other sites load, contact support.')

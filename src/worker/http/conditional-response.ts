@@ -26,8 +26,8 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
   /**
-   * Adds a reader of a large body. A body that has a reader already, or that is the only one, is never too large.
-   * @returns undefined if the body leaves too little memory, or the client still receives too many other bodies
+   * Adds a reader of a large body. A body with a reader, or the only body that takes memory, always has room.
+   * @returns undefined if the body has no room, or if the client still receives too many other bodies
    */
   function addReader(body: Uint8Array, etag: string, clientId: string) {
     let otherBytes = 0

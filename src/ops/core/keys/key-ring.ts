@@ -105,7 +105,7 @@ async function recordThenChange(
   await makeOutsideChange(store.changes, change).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
-    const recorded = 'The record has the change, although it may not have been made.'
+    const recorded = 'The record has the change, but the change may not have been made.'
     throw new UserError([error.message, recorded, `See which keys there are: ${list}`])
   })
 }

@@ -30,7 +30,7 @@ function explainSecrets(
   newSecret: PartnerEntry | undefined,
 ): string[] {
   const newest = `Its newest secret was made at ${explainEntry(newSecret)}.`
-  if (!hasSecretState) return [newest, 'Which other secrets worked then is no longer recorded.']
+  if (!hasSecretState) return [newest, 'The record no longer shows which other secrets worked then.']
   const [oldest] = secrets
   // An ended partner has no secrets.
   if (oldest === undefined) return []

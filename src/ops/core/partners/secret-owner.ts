@@ -111,9 +111,9 @@ export function findTokenOwner(
 }
 
 function describeTokenState({ createdAt, expiresAt }: TokenClaims, partner: Partner, nowSeconds: number): string {
-  if (createdAt < (partner.tokensValidFrom ?? 0)) return 'refused: all tokens of that time were ended'
+  if (createdAt < (partner.tokensValidFrom ?? 0)) return 'refused: issued before the partner’s tokens were ended'
   if (expiresAt <= nowSeconds) return 'refused: expired'
-  return partner.suspendedAt === null ? 'accepted, if a current key signed it' : describeAccess(partner)
+  return partner.suspendedAt === null ? 'accepted, if a current key signed the token' : describeAccess(partner)
 }
 
 function describeAccess(partner: Partner): string {

@@ -22,7 +22,7 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Describes listed plans with a date before the month of most new dates. Leaves out plans whose date the changes set back on purpose. */
+/** Describes listed plans with a date before the month of most new dates. Leaves out a date that goes back, which is a doubt already. */
 export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = findCommonMonth(listRedated(changes))
   const changed = changes.flatMap(({ before, after }) =>

@@ -263,7 +263,7 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const withoutApproval = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }
   const result = await publishProposal(withoutApproval, { baseRevision, changes: [] }, attribution)
-  if (result.kind === 'outdated') throw new Error('a publication without plans was merged')
+  if (result.kind === 'outdated') throw new Error('a publication without plans is never outdated')
   return findPublication(store, result.publication.id)
 }
 

@@ -108,7 +108,7 @@ export interface LostRow {
 
 /** Compares a copy with the database. @returns the lost rows, and the number of compared rows by table. @throws UserError for a damaged file. */
 export async function findLostRows(store: Store, file: string) {
-  const complaint = `${file} is damaged, or no copy`
+  const complaint = `${file} is damaged, or is no database copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)
   const current = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
   const lost: LostRow[] = []

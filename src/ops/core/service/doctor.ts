@@ -172,7 +172,7 @@ async function checkKeys(
   const results = [
     ...checkSigning(live, nowSeconds, isDeployDue ? deploy : keysCommand('rotate')),
     ...dropped.map((kid) =>
-      problem(`The key ${kid} was dropped, and is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
+      problem(`The key ${kid} was dropped, but is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
     ),
     ...misnamed.map((name) =>
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),

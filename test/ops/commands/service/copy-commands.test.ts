@@ -192,7 +192,9 @@ test.each([
   expect(await run(['compare', file])).toEqual({
     code: 2,
     stdout: '',
-    stderr: expect.stringMatching(`^${file} is damaged, or no copy: .*(?:it may have only|unsafe use|cannot VACUUM)`),
+    stderr: expect.stringMatching(
+      `^${file} is damaged, or is no database copy: .*(?:it may have only|unsafe use|cannot VACUUM)`,
+    ),
   })
   expect(await readdir(folder)).toEqual(['kept.sql'])
 })
@@ -210,9 +212,9 @@ test.each([
   [
     'a copy that was cut off',
     `create table catalog (id integer);\n`,
-    /kept\.sql is damaged, or no copy: .*no such table: publications\.\n$/,
+    /kept\.sql is damaged, or is no database copy: .*no such table: publications\.\n$/,
   ],
-  ['another file', '{"plans": []}\n', /kept\.sql is damaged, or no copy: /],
+  ['another file', '{"plans": []}\n', /kept\.sql is damaged, or is no database copy: /],
   [
     'a table without its columns',
     'create table catalog (id);\ncreate table publications (id);\n',
@@ -221,7 +223,7 @@ test.each([
   [
     'a number that is too large',
     'create table catalog (id, name);\ninsert into catalog values (9223372036854775807, 1);\n',
-    /kept\.sql is damaged, or no copy: /,
+    /kept\.sql is damaged, or is no database copy: /,
   ],
 ])('%s is refused', async (_, text, message) => {
   await writeFile(file, text)

@@ -89,7 +89,7 @@ describe('the record', () => {
     await expect(dropKey(failing, on, attribution, first)).rejects.toEqual(
       new UserError([
         'Can’t write.',
-        'The record has the change, although it may not have been made.',
+        'The record has the change, but the change may not have been made.',
         'See which keys there are: npm run -s ops -- keys list',
       ]),
     )

@@ -56,13 +56,16 @@ test('a token names its partner, and why it is refused', async () => {
     return issueAccessToken(all, key)
   }
   const token = await issue()
-  const accepted = { shortName: 'acme', hasExpiry: true, state: 'accepted, if a current key signed it' }
+  const accepted = { shortName: 'acme', hasExpiry: true, state: 'accepted, if a current key signed the token' }
   expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual(accepted)
   expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual(accepted)
   expect(await identify(await issue({ exp: nowSeconds }))).toEqual({ ...accepted, state: 'refused: expired' })
   expect(await identify(await issue({ sub: 'AAAAAAAAAAAAAAAA' }))).toBeUndefined()
   await change('end-tokens')
-  expect(await identify(token)).toEqual({ ...accepted, state: 'refused: all tokens of that time were ended' })
+  expect(await identify(token)).toEqual({
+    ...accepted,
+    state: 'refused: issued before the partner’s tokens were ended',
+  })
   const { tokensValidFrom } = await find()
   expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual(accepted)
   await change('suspend')
