@@ -6,7 +6,7 @@ export type VerifyToken = typeof verifyAccessToken
 
 /**
  * Returns a function like `verifyAccessToken` that remembers the valid tokens, because a partner's server sends the same token for an
- * hour. Of a remembered token, only the times are checked again.
+ * hour. A remembered token needs only a new check of its times.
  */
 export function createVerifyToken({ maxTokens }: { maxTokens: number }): VerifyToken {
   /** For each set of keys, the claims of the tokens that it verified, by token. A new set of keys verifies each token again. */

@@ -40,8 +40,8 @@ interface LiveSecrets {
 
 /** @throws UserError when the text has no leak. If the database or the keys can't be read, prints what is known of each leak, and then throws. */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
-  const { leaks: allLeaks, lines } = findLeaks(text)
-  const hints = Object.entries(lines).flatMap(([kind, numbers]) =>
+  const { leaks: allLeaks, suspectLines } = findLeaks(text)
+  const hints = Object.entries(suspectLines).flatMap(([kind, numbers]) =>
     numbers.length === 0 ? [] : `${nameLines(numbers)} may hold ${incomparable[kind]}`,
   )
   run.warn(...hints)

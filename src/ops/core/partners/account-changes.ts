@@ -128,7 +128,7 @@ async function insertNewSecret(
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 
-/** @returns the new row, with the partner's entries, the new entry first. */
+/** @returns the new row, with the partner's entries, the new entry first. @throws UserError when somebody else changed the partner. */
 async function insertChange(
   store: Store,
   { partner, entries }: RecordedPartner,

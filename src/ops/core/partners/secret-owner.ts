@@ -35,16 +35,16 @@ export interface Leaks {
   /** In the order of `worstFirst`. */
   leaks: Leak[]
   /** The numbers of the lines with a possible secret that can't be compared with the secrets of the service: see `SecretKind`. */
-  lines: Record<'cut-secret' | 'possible-key', number[]>
+  suspectLines: Record<'cut-secret' | 'possible-key', number[]>
 }
 
 /** Finds the secrets, tokens and keys in a text. Leaves out tokens of other services, and all tokens of a client but the newest. */
 export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
-  const lines: Leaks['lines'] = { 'cut-secret': [], 'possible-key': [] }
+  const suspectLines: Leaks['suspectLines'] = { 'cut-secret': [], 'possible-key': [] }
   const newestTokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
   for (const { kind, ...found } of findSecrets(text)) {
-    if (kind === 'cut-secret' || kind === 'possible-key') lines[kind].push(found.line)
+    if (kind === 'cut-secret' || kind === 'possible-key') suspectLines[kind].push(found.line)
     else if (kind !== 'token') leaks.push({ kind, ...found })
     else {
       const claims = readClaims(found.text)
@@ -55,8 +55,8 @@ export function findLeaks(text: string): Leaks {
     }
   }
   leaks.push(...newestTokens.values())
-  const findRank = ({ kind }: Leak) => worstFirst.indexOf(kind)
-  return { leaks: leaks.toSorted((a, b) => findRank(a) - findRank(b)), lines }
+  const getRank = ({ kind }: Leak) => worstFirst.indexOf(kind)
+  return { leaks: leaks.toSorted((a, b) => getRank(a) - getRank(b)), suspectLines }
 }
 
 /** Reads the claims of a token. @param payload the second part of the token. @returns undefined for a token of another service. */

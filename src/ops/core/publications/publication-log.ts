@@ -92,8 +92,8 @@ export async function forecastPlans(
 export interface ReadPublication {
   row: ForecastRow
   /**
-   * The plans that the publication changes. Of a waiting publication, or the only scheduled publication, they are merged with later
-   * changes by others, unless it has a conflict.
+   * The plans that the publication changes. A waiting publication, and the only scheduled publication, have plans that are merged with
+   * later changes by others, unless the publication has a conflict.
    */
   changes: PlanChange[]
   /** The revision of the catalog that a pending publication was compared with; 0 for other publications. */
