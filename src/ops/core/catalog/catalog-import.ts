@@ -68,7 +68,7 @@ export async function prepareUpdate(
 type Plans = readonly CatalogPlan[]
 
 /**
- * Merges a file with the catalog. @throws UserError when the file conflicts with the catalog, and what `readPlans` throws
+ * Merges a file with the catalog. @throws UserError when the file can't be merged, and what `readPlans` throws
  * @param readPlans gets the catalog at the file's revision (undefined for a file that overwrites later changes) and the current catalog.
  * Returns the plans of the file, and as `base` the plans from which the file was made: undefined to overwrite later changes.
  */
