@@ -9,7 +9,7 @@ import { formatTypeScriptTypes } from '../openapi/client-types.ts'
 import { formatPythonTypes } from '../openapi/python-types.ts'
 import { clientVersion } from './client/investment-plans.mts'
 
-const run = promisify(execFile)
+const runProgram = promisify(execFile)
 
 /** Returns the file name of the npm package, and its checksum for npm. @param folder must have a subfolder `client` */
 export async function writeClients(folder: string) {
@@ -25,7 +25,7 @@ export async function writeClients(folder: string) {
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 
-/** The package is CommonJS: `require` and `import` load it in every version of Node, and TypeScript finds its types without settings. */
+/** Packs the client into `folder`, as a CommonJS package: `require` and `import` load it in every version of Node, with its types. */
 async function packClient(clientSource: string, folder: string) {
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {
@@ -37,10 +37,10 @@ async function packClient(clientSource: string, folder: string) {
     const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc')
     const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom'.split(' ')
     const noInstalledTypes = ['--types', '']
-    await run(tsc, [...settings, ...noInstalledTypes, 'index.ts'], { cwd: draft })
+    await runProgram(tsc, [...settings, ...noInstalledTypes, 'index.ts'], { cwd: draft })
     // npm's default cache is in the home folder, which may not be writable.
     const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
-    const { stdout } = await run('npm', words, { cwd: draft })
+    const { stdout } = await runProgram('npm', words, { cwd: draft })
     const [packed] = parseTrusted<[{ filename: string; integrity: string }]>(stdout)
     return packed
   } finally {

@@ -30,7 +30,7 @@ export async function describePendingDoubts(
     const forecast = withChange.byId.get(row.id)
     if (forecast === undefined) return []
     if (forecast.obstacle === undefined) {
-      return describeEffect(row, pending.changesById.get(row.id) ?? [], forecast.changes, changes)
+      return describeOverwriting(row, pending.changesById.get(row.id) ?? [], forecast.changes, changes)
     }
     // The log already shows a conflict that the publication has without this change.
     const conflictsAnyway = withoutChange.byId.get(row.id)?.obstacle !== undefined
@@ -52,10 +52,10 @@ function describeConflict(
 }
 
 /**
- * @param proposed the changes of the publication, as its author proposed them.
- * @param merged the changes of the publication, merged with `changes`: the change whose doubts are listed.
+ * Says which values of `changes` a pending publication will overwrite.
+ * @param proposed the changes of the publication, as proposed. @param merged the same changes, merged with `changes`.
  */
-function describeEffect(
+function describeOverwriting(
   row: PublicationRow,
   proposed: readonly PlanChange[],
   merged: readonly PlanChange[],

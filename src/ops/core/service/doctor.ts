@@ -69,8 +69,8 @@ async function checkPublishedPlans(store: Store): Promise<CheckResult[]> {
   return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 
-/** A deploy keeps the keys of the Worker's latest version. @returns sentences: an operator may confirm warnings, but not obstacles. */
-export async function checkBeforeDeploy(
+/** Checks migrations, and the keys of the latest version, which a deploy keeps. @returns sentences: only `warnings` can be confirmed. */
+export async function findDeployObstacles(
   { db, target }: Store,
   { migrations, secrets }: Environment,
 ): Promise<{ obstacles: string[]; warnings: string[] }> {
