@@ -84,8 +84,14 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
   return { plans: planCount, lists }
 }
 
-/** Selects the plans of the catalog whose `name` or `coolName` is one of `names`. Ignores case and the spaces around a name. */
-export async function selectNamesakes(
+// SQLite's lower() changes only ASCII letters. So a name with other characters selects all names of its length with other characters.
+const mayBeNamed = (name: SQL) => sql`(
+  lower(trim(${name})) in (select name from names) or ${name} glob '*[^ -~]*'
+    and length(trim(${name})) in (select length(name) from names where name glob '*[^ -~]*')
+)`
+
+/** Selects the plans whose `name` or `coolName` is one of `names`, in any case, and maybe other plans: compare the selected names again. */
+export async function selectPossibleNamesakes(
   db: OperatorDatabase,
   names: readonly string[],
   exceptIds: readonly number[],
@@ -95,8 +101,7 @@ export async function selectNamesakes(
   const rows = await db.values<StoredPlan>(sql`
     with names as materialized (select lower(trim(value)) as name from json_each(${JSON.stringify(names)}))
     select document, viewable_in from (${others})
-    where lower(trim(document ->> '$.name')) in (select name from names)
-      or lower(trim(document ->> '$.coolName')) in (select name from names)`)
+    where ${mayBeNamed(sql`document ->> '$.name'`)} or ${mayBeNamed(sql`document ->> '$.coolName'`)}`)
   return rows.flatMap((row) => readPlan(...row) ?? [])
 }
 

@@ -13,7 +13,7 @@ import { openStates, publications } from './schema.ts'
 
 const { state, actor, dueAt } = publications
 
-/** @returns false when somebody published since the comparison, or the publication is not staged any more. */
+/** @returns false when somebody published since the comparison, a plan is missing, or the publication is not staged any more. */
 export async function releasePublication(
   db: Database,
   publicationId: number,

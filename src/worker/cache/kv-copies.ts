@@ -14,7 +14,6 @@ export function isKvKey(key: string): boolean {
   return new TextEncoder().encode(key).byteLength <= 512
 }
 
-/** A plan list in memory. */
 export interface HeldList extends Copied {
   body: Uint8Array
   /** A strong entity tag, in quotes. */

@@ -22,7 +22,6 @@ export interface ClientCheck {
   readonly checkedAtMs: number
 }
 
-/** A client in memory. */
 export interface KnownClient extends Copied {
   check: ClientCheck | undefined
   /** KV's entry for the partner, last read while D1 failed. An entry has no change ID, so D1 can't confirm it like a check. */

@@ -25,7 +25,6 @@ export interface ListAnswer {
 
 type FoundList = Pick<ListAnswer, 'list' | 'tier'>
 
-/** A list that a request needs. */
 interface ListRequest {
   context: CacheContext
   /** The key of the list in memory and in KV. */

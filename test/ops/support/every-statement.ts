@@ -12,7 +12,7 @@ import {
   selectCurrentPlans,
   selectRecordedPlanIds,
   selectRevisionUpTo,
-  selectNamesakes,
+  selectPossibleNamesakes,
   selectCatalogSizeWithout,
   selectSummaries,
 } from '../../../src/db/catalog-queries.ts'
@@ -129,8 +129,8 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(await selectSummaries(db, { country: 'KE' })).toEqual([{ ...summaries[0], name: 'Mine' }])
   expect(await selectSummaries(db, { revision: first })).toEqual(summaries)
   expect(await selectSummaries(db, { country: 'UG' })).toEqual([])
-  expect(await selectNamesakes(db, ['MINE'], [2])).toEqual(plans)
-  expect(await selectNamesakes(db, ['Mine'], [1])).toEqual([])
+  expect(await selectPossibleNamesakes(db, ['MINE'], [2])).toEqual(plans)
+  expect(await selectPossibleNamesakes(db, ['Mine'], [1])).toEqual([])
   expect(await selectCatalogAt(db, first)).toEqual([makePlan({ id: 1 })])
   const upTo = (most: number) => selectRevisionUpTo(db, most)
   expect([await upTo(60_000), await upTo(first), await upTo(4e12)]).toEqual([0, first, revision])

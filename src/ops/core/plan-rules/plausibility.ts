@@ -24,7 +24,7 @@ export interface DoubtInput {
   changes: readonly PlanChange[]
   /** The catalog without the plans that change. */
   others: CatalogSize
-  /** The plans that don't change, and have a name that a changed plan gets. */
+  /** Plans that don't change, among them all that have a name that a changed plan gets. */
   namesakes: readonly CatalogPlan[]
   /** The day of the publication, as YYYY-MM-DD. */
   today: string

@@ -4,7 +4,7 @@ import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
   readAtOneRevision,
-  selectNamesakes,
+  selectPossibleNamesakes,
   selectCurrentPlans,
   selectCatalogSizeWithout,
 } from '../../../db/catalog-queries.ts'
@@ -78,7 +78,7 @@ export async function listDoubts(
   const planIds = changes.map(({ planId }) => planId)
   const others = await selectCatalogSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
-  const namesakes = await selectNamesakes(db, names, planIds)
+  const namesakes = await selectPossibleNamesakes(db, names, planIds)
   const publicationDate = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
   const doubts = findDoubts({
     others,

@@ -56,6 +56,16 @@ describe('an import', () => {
     await expect(prepareImport(store, { plans: [...plans, ...others] })).rejects.toThrow('the id 43 is free.')
   })
 
+  test('has a doubt about a name that another plan has in other capitals', async () => {
+    await importPlans([makePlan({ id: 1, name: 'Épargne sécurité' }), makePlan({ id: 3, name: 'Épargne sécurisé' })])
+    const plan = makePlan({ id: 2, name: 'ÉPARGNE SÉCURITÉ', coolName: 'Other' })
+    const prepared = await prepareImport(store, { plans: [plan] })
+    const { findings } = await makeProposal(store, prepared)
+    expect(findings.map(({ message }) => message)).toEqual([
+      'name "ÉPARGNE SÉCURITÉ" is also the name of plan-1, on the list of KE.',
+    ])
+  })
+
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
     const change = await prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })
