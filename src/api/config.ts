@@ -72,12 +72,12 @@ async function readSigningKeys(env: object): Promise<SigningKeys> {
   })
   // IDs can be compared as texts, because every ID has ten digits.
   const newestFirst = secrets.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
-  const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => readSigningKey(kid, value)))
+  const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => requireSigningKey(kid, value)))
   if (first !== undefined) return [first, ...rest]
   throw new NoSigningKeyError('There is no key JWT_KEY_<seconds>: see "The first deploy" in src/worker/DEPLOY.md.')
 }
 
-async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> {
+async function requireSigningKey(kid: string, value: unknown): Promise<SigningKey> {
   const key = await importSigningKey(kid, value)
   if (key !== undefined) return key
   throw new ConfigError(

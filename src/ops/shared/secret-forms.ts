@@ -63,10 +63,10 @@ function findClientSecrets(text: string, decodings = 0): FoundSecret[] {
   const joined = lines.join('')
   let length = 0
   const lineEnds = lines.map((line) => (length += line.length))
-  const findLine = (index: number) => lineEnds.findIndex((end) => index < end) + 1
+  const getLineNumber = (index: number) => lineEnds.findIndex((end) => index < end) + 1
   const found = [...joined.matchAll(clientSecret)].map((match): FoundSecret => {
     const secret = `${secretPrefix}${match[1]}`
-    return { kind: isClientSecret(secret) ? 'secret' : 'cut-secret', line: findLine(match.index), text: secret }
+    return { kind: isClientSecret(secret) ? 'secret' : 'cut-secret', line: getLineNumber(match.index), text: secret }
   })
   if (decodings === maxDecodings) return found
   let index = 0
@@ -76,7 +76,7 @@ function findClientSecrets(text: string, decodings = 0): FoundSecret[] {
     // Letters before the Base64 may shift its groups of four, so it is decoded from each of four places.
     const decoded = isSkipped ? [] : [0, 1, 2, 3].map((start) => decode(part.slice(start)))
     for (const secret of decoded.flatMap((inner) => findClientSecrets(inner, decodings + 1))) {
-      found.push({ ...secret, line: findLine(index) })
+      found.push({ ...secret, line: getLineNumber(index) })
     }
     index += part.length
   }

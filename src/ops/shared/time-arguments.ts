@@ -10,12 +10,12 @@ const timePattern =
   /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
 
 /** Reads the time zone of the operators: the zone of times that are typed without a zone. */
-function readZone(): string {
+function getZone(): string {
   return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }
 
 function createFormat(): Intl.DateTimeFormat {
-  const timeZone = readZone()
+  const timeZone = getZone()
   try {
     // Swedish dates have the form of ISO 8601.
     return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short', timeZone })
@@ -31,12 +31,12 @@ function formatWallClock(unixSeconds: number): string {
 
 /** @returns such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */
 export function formatLocalTime(unixSeconds: number): string {
-  return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
+  return `${formatWallClock(unixSeconds)} in ${getZone()} (${formatIsoTime(unixSeconds)})`
 }
 
 /** @returns a cell of a table by its heading, which names the zone: `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`. */
 export function toTimeColumn(unixSeconds: number): Record<string, string> {
-  return { [`time in ${readZone()}`]: formatWallClock(unixSeconds) }
+  return { [`time in ${getZone()}`]: formatWallClock(unixSeconds) }
 }
 
 /** Computes the seconds to add to UTC to get the time in the operators' zone. They change with summer time. */

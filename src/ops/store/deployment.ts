@@ -13,7 +13,7 @@ import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
 /** Finds the custom domain in wrangler.toml, or without routes the address at workers.dev. @throws UserError when no address is found. */
-export async function findOrigin(target: Target): Promise<string> {
+export async function requireOrigin(target: Target): Promise<string> {
   const { wrangler, call } = await openAccount(target)
   const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
   const domain = routes.find((route) => readPath(route, 'custom_domain') === true)

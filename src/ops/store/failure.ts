@@ -78,11 +78,11 @@ export function throwAsUserError(error: unknown): never {
 
 /** Tells if the message of the innermost cause contains `text`. The errors around the cause may quote parameters with any text. */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
-  return findCauseMessage(error).search(text) !== -1
+  return getCauseMessage(error).search(text) !== -1
 }
 
 /** @returns the message of the innermost cause of an error; empty for a value that is not an Error. */
-export function findCauseMessage(error: unknown): string {
+export function getCauseMessage(error: unknown): string {
   if (!(error instanceof Error)) return ''
-  return error.cause instanceof Error ? findCauseMessage(error.cause) : error.message
+  return error.cause instanceof Error ? getCauseMessage(error.cause) : error.message
 }

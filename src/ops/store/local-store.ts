@@ -5,12 +5,12 @@ import { resolve } from 'node:path'
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { describeMigrate, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { findCauseMessage, isCausedBy, localBusy } from './failure.ts'
+import { getCauseMessage, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
 import { retry } from './retry.ts'
 import { listBindingKeys, type Store } from './store.ts'
 import { describeSystemError } from './system-error.ts'
-import { findStoreIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
+import { getStoreIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 import { listMigrationFiles } from './wrangler.ts'
 
 /** Calls `work` with the local store. @throws UserError when the database is missing, is not migrated, or can't be used. */
@@ -61,7 +61,7 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     const isOfSystem = describeSystemError(error) !== undefined
     if (!isOfSqliteFiles && !isOfSystem) throw error
     throw new UserError([
-      `The local state in ${state} can't be used: ${findCauseMessage(error)}. If npm run dev uses it, try again.`,
+      `The local state in ${state} can't be used: ${getCauseMessage(error)}. If npm run dev uses it, try again.`,
       'If the disk is full, or the folder can’t be written, change that, and try again.',
       `Otherwise move the folder away, and create a new one: ${migrateCommand}`,
     ])
@@ -90,7 +90,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       if ((await listApplied()).includes(file)) continue
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
-        `The local database can't be migrated: ${findCauseMessage(error)}.`,
+        `The local database can't be migrated: ${getCauseMessage(error)}.`,
         `Delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`,
       ])
     }
@@ -102,7 +102,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
 async function openRuntime(config: WranglerConfig, folder: string) {
   // Not imported at the top: a remote command starts quicker without miniflare.
   const { Miniflare } = await import('miniflare')
-  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findStoreIds(config)
+  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = getStoreIds(config)
   const name = 'command-line'
   const miniflare = new Miniflare({
     resourcePersistencePath: folder,

@@ -7,7 +7,7 @@ import { openAccount, type CloudflareCall, type ListPages } from './cloudflare-a
 import { CloudflareError, findCloudflareError, isCausedBy } from './failure.ts'
 import { describeOutcome, type OutcomeTracker } from './outcome.ts'
 import type { Store } from './store.ts'
-import { findStoreIds } from './wrangler-toml.ts'
+import { getStoreIds } from './wrangler-toml.ts'
 
 /**
  * @throws UserError when wrangler.toml lacks an ID, the database is not migrated, or Cloudflare refuses, fails or can't be reached. After
@@ -15,7 +15,7 @@ import { findStoreIds } from './wrangler-toml.ts'
  */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { wrangler, call, listPages, askServerTimeMs } = await openAccount(target)
-  const { databaseId, namespaceId } = findStoreIds(wrangler)
+  const { databaseId, namespaceId } = getStoreIds(wrangler)
   if (!databaseId || !namespaceId) {
     const missing: string[] = []
     if (!databaseId) missing.push('database_id of DB')
@@ -90,6 +90,6 @@ function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
 /** Tells if D1's read replication is on: then a Worker reads from the nearest replica of the database. */
 export async function isReplicated(target: Target): Promise<boolean> {
   const { wrangler, call } = await openAccount(target)
-  const database = await call('GET', `/d1/database/${findStoreIds(wrangler).databaseId}`)
+  const database = await call('GET', `/d1/database/${getStoreIds(wrangler).databaseId}`)
   return readPath(database, 'read_replication', 'mode') === 'auto'
 }

@@ -45,7 +45,7 @@ export async function readWranglerConfig(env?: string): Promise<WranglerConfig> 
 }
 
 /** @returns the IDs of the D1 database and the KV namespace of an environment; undefined for an ID that is missing or empty. */
-export function findStoreIds(config: WranglerConfig) {
+export function getStoreIds(config: WranglerConfig) {
   const database = config.d1_databases.find((one) => one.binding === 'DB')
   const namespace = config.kv_namespaces.find((one) => one.binding === 'CATALOG_CACHE')
   return { databaseId: database?.database_id || undefined, namespaceId: namespace?.id || undefined }

@@ -8,10 +8,10 @@ import type { Markup } from '../page-shell.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
 import { renderError } from './error-callout.ts'
 
-const form = findElement('#try', HTMLFormElement)
-const outcome = findElement('#outcome', HTMLElement)
-const exchanges = findElement('#exchanges', HTMLElement)
-const cards = findElement('#cards', HTMLElement)
+const form = requireElement('#try', HTMLFormElement)
+const outcome = requireElement('#outcome', HTMLElement)
+const exchanges = requireElement('#exchanges', HTMLElement)
+const cards = requireElement('#cards', HTMLElement)
 
 interface Exchange {
   url: string
@@ -96,7 +96,7 @@ function suggestFilterValues(plans: Plan[]): void {
       if (value !== undefined) labelsByValue.set(String(value), readPathText(plan, filter.labelPath ?? filter.path))
     }
     const suggestions = [...labelsByValue].map(([value, label]) => new Option(label, value))
-    findElement(`datalist#${name}`, HTMLDataListElement).replaceChildren(...suggestions)
+    requireElement(`datalist#${name}`, HTMLDataListElement).replaceChildren(...suggestions)
   }
 }
 
@@ -130,7 +130,7 @@ function formatBody(text: string): string {
 }
 
 /** @throws Error if the first element that matches does not have this type, which is a bug of the site */
-function findElement<Type extends Element>(selector: string, type: new () => Type): Type {
+function requireElement<Type extends Element>(selector: string, type: new () => Type): Type {
   const element = document.querySelector(selector)
   if (!(element instanceof type)) throw new Error(`The page has no ${type.name} that matches ${selector}.`)
   return element

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { deployWithWrangler, findOrigin } from '../../../src/ops/store/deployment.ts'
+import { deployWithWrangler, requireOrigin } from '../../../src/ops/store/deployment.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
 
 /** Wrangler’s own program is not started: it says which variables it got. */
@@ -51,7 +51,7 @@ test.each([
     const settings = `name = "w"\ncompatibility_date = "2026-10-23"\n[env.staging]\n${routes}\n`
     await writeFile(join(folder, 'wrangler.toml'), settings)
     process.chdir(folder)
-    const found = await findOrigin({ env: 'staging' }).catch((error: unknown) => String(error))
+    const found = await requireOrigin({ env: 'staging' }).catch((error: unknown) => String(error))
     expect(found).toContain(expected)
   },
 )

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unstable_getVarsForDev as readWithWrangler } from 'wrangler'
 import { readLocalVariables } from '../../../src/ops/store/dev-vars.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
-import { findStoreIds, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
+import { getStoreIds, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const project = process.cwd()
 beforeEach(async () => {
@@ -49,5 +49,5 @@ test.each([
 
 test('an empty ID is missing', async () => {
   await writeFile('wrangler.toml', `${toml}[[d1_databases]]\nbinding = "DB"\ndatabase_id = ""`)
-  expect(findStoreIds(await readWranglerConfig(undefined)).databaseId).toBeUndefined()
+  expect(getStoreIds(await readWranglerConfig(undefined)).databaseId).toBeUndefined()
 })

@@ -4,9 +4,9 @@ import { readPath } from '../../../src/json.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { selectPartnerEntries } from '../../../src/db/partner-queries.ts'
 import { cancelPublication } from '../../../src/ops/core/publications/publications.ts'
-import { findPlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
+import { requirePlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
 import { changePartner, type PartnerRequest } from '../../../src/ops/core/partners/account-changes.ts'
-import { createPartner, findPartner, listPartners } from '../../../src/ops/core/partners/partner-accounts.ts'
+import { createPartner, requirePartner, listPartners } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
@@ -215,7 +215,7 @@ test.each([true, false])('a change whose answer is lost is made once (%s: it had
   failChange({ status: 500, message: 'D1_ERROR: Network connection lost.', hasEffect })
   const partner = { name: `Kept ${hasEffect}` }
   await change('kept', { kind: 'set', ...partner })
-  expect((await remote((store) => findPartner(store, 'kept'))).name).toBe(partner.name)
+  expect((await remote((store) => requirePartner(store, 'kept'))).name).toBe(partner.name)
   expect(await countEntries()).toBe(before + 1)
 })
 
@@ -245,7 +245,7 @@ describe('when a change is made and the answer is lost', () => {
     const failure = `Can't reach ${new URL(fake.url).host}: UND_ERR_SOCKET.`
     await expect(close(note)).rejects.toThrow(new UserError([failure, ...claims]))
     fake.outage = undefined
-    const { isInvestable } = await remote((store) => findPlan(store, 'plan-1'))
+    const { isInvestable } = await remote((store) => requirePlan(store, 'plan-1'))
     expect(isInvestable).toBe(after === -4)
   })
 

@@ -7,7 +7,7 @@ import {
 } from '../../../src/ops/core/partners/account-changes.ts'
 import {
   createPartner,
-  findPartner,
+  requirePartner,
   type NewPartner,
   type PartnerFields,
 } from '../../../src/ops/core/partners/partner-accounts.ts'
@@ -20,7 +20,7 @@ export const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', coun
 export function createChanges(store: Store, by: Operator) {
   const request = async (change: PartnerRequest, on = store) => {
     await changePartner(on, 'acme', change, by)
-    return findPartner(store, 'acme')
+    return requirePartner(store, 'acme')
   }
   const replace = async (replacement: SecretReplacement, on = store) => {
     const { credentials, tokensValidFrom } = await replaceSecrets(on, 'acme', replacement, by)
@@ -29,8 +29,8 @@ export function createChanges(store: Store, by: Operator) {
   return {
     create: (overrides: Partial<NewPartner> = {}, on = store) =>
       createPartner(on, { ...acme, ...overrides }, by.attribution),
-    find: () => findPartner(store, 'acme'),
-    listSecrets: async () => (await findPartner(store, 'acme')).secrets,
+    find: () => requirePartner(store, 'acme'),
+    listSecrets: async () => (await requirePartner(store, 'acme')).secrets,
     change: (kind: 'suspend' | 'resume' | 'end' | 'end-tokens', on = store) => request({ kind }, on),
     set: (fields: PartnerFields, on = store) => request({ kind: 'set', ...fields }, on),
     rotate: (graceSeconds: number, on = store) => replace({ kind: 'rotate', graceSeconds }, on),

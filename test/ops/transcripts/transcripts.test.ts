@@ -62,7 +62,7 @@ describe.each(names)('%s', (name) => {
       },
       openSecrets: async ({ remote }) => (remote ? deployed : local),
       openUsage: async () => async () => [],
-      findOrigin: async () => 'http://127.0.0.1:9',
+      requireOrigin: async () => 'http://127.0.0.1:9',
     })
     await expect(played).toMatchFileSnapshot(transcript)
   })

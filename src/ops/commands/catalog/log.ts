@@ -1,6 +1,6 @@
 // The command `ops log`: lists who changed the catalog, partners and keys, when and why.
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
-import { findPartner, readPartnerStatus } from '../../core/partners/partner-accounts.ts'
+import { requirePartner, readPartnerStatus } from '../../core/partners/partner-accounts.ts'
 import {
   listLoggedChanges,
   listPublications,
@@ -71,7 +71,7 @@ export const log = verb({
     const times = { since: isRecent ? Math.floor(clock.nowMs() / 1000) - recentDays * 86_400 : since, until }
     const isWhole = partner === undefined && plan === undefined && !keys && !pending
     const states = pending ? openStates : undefined
-    const shortName = partner === undefined ? undefined : (await findPartner(store, partner)).shortName
+    const shortName = partner === undefined ? undefined : (await requirePartner(store, partner)).shortName
     const publications =
       partner === undefined && !keys
         ? await listPublications(store, { plan, ...times, states, isOpenIncluded: isRecent })

@@ -21,7 +21,7 @@ export interface CommandContext {
   /** Opens the dataset in which the Worker counts requests. */
   openUsage: (target: Target) => Promise<QueryUsage>
   /** Finds the address of the service, such as `https://catalog.example.com`. */
-  findOrigin: (target: Target) => Promise<string>
+  requireOrigin: (target: Target) => Promise<string>
   /** Finds who makes a change without --as: OPS_ACTOR, then git's user.email. */
   findActor: () => Promise<string | undefined>
   argv: readonly string[]
@@ -51,7 +51,7 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
         ? (await import('../../store/worker-secrets.ts')).openWorkerSecrets(target)
         : (await import('../../store/dev-vars.ts')).openDevVars(),
     openUsage: async (target) => (await import('../../store/cloudflare-api.ts')).openUsageDataset(target),
-    findOrigin: async (target) => (await import('../../store/deployment.ts')).findOrigin(target),
+    requireOrigin: async (target) => (await import('../../store/deployment.ts')).requireOrigin(target),
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),
     argv,
     variables,

@@ -5,7 +5,7 @@ import {
   createPartner,
   describeMove,
   describeEmptyList,
-  findPartner,
+  requirePartner,
   isRotationDue,
   listPartners,
   parsePartnerFields,
@@ -70,7 +70,7 @@ export const partner = {
     json: credentialsJson,
     listHiddenTexts: ({ contact = '' }) => [contact],
     async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
-      const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
+      const origin = run.target.remote ? await run.requireOrigin(run.target).catch(() => undefined) : undefined
       // Reads the warning before the secret is made: nothing may fail between the making and the printing of a secret.
       const warning = await describeEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
@@ -101,7 +101,7 @@ export const partner = {
     example: 'partner show acme',
     args,
     json,
-    run: async ({ shortName }, { store }) => describePartner(await findPartner(store, shortName)),
+    run: async ({ shortName }, { store }) => describePartner(await requirePartner(store, shortName)),
   }),
 
   identify: verb({
@@ -189,7 +189,7 @@ export const partner = {
     listHiddenTexts: ({ assignments: { contact } }) => [contact ?? ''],
     async run({ shortName, assignments: fields }, run) {
       const { country } = fields
-      const before = await findPartner(run.store, shortName)
+      const before = await requirePartner(run.store, shortName)
       const moveWarning = country === undefined ? undefined : await describeMove(run.store, before, country)
       if (moveWarning !== undefined) {
         run.warn(moveWarning)
@@ -271,7 +271,7 @@ async function changeAndReport(
   request: PartnerRequest,
 ): Promise<{ output: Output; after: Partner }> {
   const before = await changePartner(run.store, name, request, run)
-  const after = await findPartner(run.store, name)
+  const after = await requirePartner(run.store, name)
   const wayBack = findWayBack(request.kind, before, after)
   const effect = [
     `The change takes effect everywhere within ${freshness}.`,

@@ -1,5 +1,5 @@
 // The commands `ops plan …`: show plans, and change single plans without a file.
-import { findPlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
+import { requirePlan, listPlans, listSummaries, type PlanSummary } from '../../core/catalog/catalog-plans.ts'
 import type { PlanChange } from '../../core/publications/publications.ts'
 import {
   prepareClosing,
@@ -8,7 +8,7 @@ import {
   prepareViewable,
   type PreparedPlan,
 } from '../../core/plans/plan-changes.ts'
-import { findListedCountry, selectPendingChanges } from '../../core/plans/plan-explanation.ts'
+import { requireListedCountry, selectPendingChanges } from '../../core/plans/plan-explanation.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -43,7 +43,7 @@ export const plan = {
     },
     json: 'an array of the plans as they are in a catalog file',
     async run({ country: code, partner, at, json: isJson }, { store }) {
-      const listed = partner === undefined ? code : await findListedCountry(store, partner, at)
+      const listed = partner === undefined ? code : await requireListedCountry(store, partner, at)
       const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
       const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
       return {
@@ -61,7 +61,7 @@ export const plan = {
     flags: { at: timeFlag },
     json: 'the plan as it is in a catalog file',
     async run({ id, at }, { store }) {
-      const data = await findPlan(store, id, at)
+      const data = await requirePlan(store, id, at)
       const pending = at === undefined ? await selectPendingChanges(store, id) : []
       const note = pending.map(describePending).join('\n')
       return { data, note: note || undefined }

@@ -1,6 +1,6 @@
 // The command `ops why`: says what a partner can do, and why it sees a plan or not.
 import { compareChange } from '../../core/differences/catalog-difference.ts'
-import { findPartner } from '../../core/partners/partner-accounts.ts'
+import { requirePartner } from '../../core/partners/partner-accounts.ts'
 import { explainPartner } from '../../core/partners/partner-explanation.ts'
 import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
@@ -19,7 +19,7 @@ export const why = verb({
   async run({ partner: name, plan, at }, { store }) {
     const time = at === undefined ? '' : `As of ${formatLocalTime(at)}, `
     if (plan === undefined) {
-      const partner = await findPartner(store, name, at)
+      const partner = await requirePartner(store, name, at)
       const sentences = await explainPartner(store, partner, at)
       return { data: { ...partnerToJson(partner), sentences }, text: `${time}${sentences.join('\n')}\n` }
     }

@@ -36,7 +36,7 @@ npm run check fails.`,
   asks: true,
   store: 'none',
   async run({ env, url, allowDirty, skipCheck }, run) {
-    const { variables, clock, report, findOrigin, progress } = run
+    const { variables, clock, report, requireOrigin, progress } = run
     const target = { remote: true, env }
     const { name: worker, vars } = await readWranglerConfig(env)
     parseVariables(vars)
@@ -48,7 +48,7 @@ npm run check fails.`,
       await run.confirm(`${warnings.join(' ')} Its code will replace the code that is live.`, target)
     }
     // The site names this address, and the smoke test calls it.
-    const origin = url ?? (await findOrigin(target))
+    const origin = url ?? (await requireOrigin(target))
     if (!skipCheck) progress?.step('Step 2 of 4: npm run check')
     if (!skipCheck && !(await runProjectCheck())) {
       throw new UserError('npm run check failed. Fix what it names, or add --skip-check.')

@@ -48,7 +48,7 @@ export const watch = verb({
   store: 'itself',
   json: 'an array of checks; with --query the rows',
   async run({ url, query: name }, run) {
-    const { target, clock, openUsage, findOrigin, variables } = run
+    const { target, clock, openUsage, requireOrigin, variables } = run
     refuseLocalTarget(target)
     const query: QueryUsage = async (writeQuery) => (await openUsage(target))(writeQuery)
     const writeQuery = usageQueries.get(name ?? '')
@@ -60,7 +60,7 @@ export const watch = verb({
     const tools = {
       query,
       runDoctorChecks: () => runDoctor(run, { isThorough: false }),
-      findOrigin: async () => url ?? findOrigin(target),
+      requireOrigin: async () => url ?? requireOrigin(target),
     }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
     return output.findings === undefined

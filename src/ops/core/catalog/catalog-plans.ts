@@ -36,7 +36,7 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })
   if (await isFuture(store, atSeconds)) return listPlans(store, country, atSeconds)
-  return selectSummaries(store.db, { country, revision: await findRevisionAt(store, atSeconds) })
+  return selectSummaries(store.db, { country, revision: await requireRevisionAt(store, atSeconds) })
 }
 
 async function forecastCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
@@ -58,12 +58,12 @@ export async function readCatalogAt(store: Store, atSeconds?: number): Promise<C
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
     )
   }
-  const revision = await findRevisionAt(store, atSeconds)
+  const revision = await requireRevisionAt(store, atSeconds)
   const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, revision), selectCatalogOrigin(store.db)])
   return { plans, origin: { catalog, revision } }
 }
 
-async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
+async function requireRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
   // A revision is about the Unix millisecond of its publication.
   const lastMillisecond = (atSeconds + 1) * 1000 - 1
   const revision = await selectRevisionUpTo(db, lastMillisecond)
@@ -88,8 +88,8 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
 }
 
 /** @param name the plan's identifier or ID. @param atSeconds a past or future time. Default: now. @throws UserError when there is no such plan. */
-export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
-  if (atSeconds === undefined) return (await findCurrentPlan(store, name)).plan
+export async function requirePlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
+  if (atSeconds === undefined) return (await requireCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)
   if (plan) return plan
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'log')}`
@@ -97,7 +97,7 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
 }
 
 /** @param name the plan's identifier or ID. @returns also the revision of the catalog. @throws UserError when there is no such plan. */
-export async function findCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
+export async function requireCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
   const found = await selectCatalogPlan(store.db, name)
   if (found) return found
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`

@@ -42,9 +42,9 @@ export function listKeys(secretNames: readonly string[], nowSeconds: number): Ke
 }
 
 /** @returns a KID for a new key: the Unix second `fromSeconds`, or the first later second that is not the KID of another key. */
-export function findFreeKid(secretNames: readonly string[], fromSeconds: number): string {
+export function chooseFreeKid(secretNames: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
-  return secretNames.includes(formatKeyName(kid)) ? findFreeKid(secretNames, fromSeconds + 1) : kid
+  return secretNames.includes(formatKeyName(kid)) ? chooseFreeKid(secretNames, fromSeconds + 1) : kid
 }
 
 /** Records and adds a key. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. */
@@ -52,7 +52,7 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
   const mustWait = store.target.remote && listKeys(live, nowSeconds).length > 0
-  const kid = findFreeKid(live, mustWait ? nowSeconds + spreadSeconds : nowSeconds)
+  const kid = chooseFreeKid(live, mustWait ? nowSeconds + spreadSeconds : nowSeconds)
   await recordThenChange(store, attribution, 'keys-rotate', kid, () =>
     secrets.put({ [formatKeyName(kid)]: generateKey() }),
   )

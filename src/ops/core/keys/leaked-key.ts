@@ -1,13 +1,13 @@
 // Drops a signing key that leaked. This also works while D1 fails, because the drop is recorded only after it was made.
 import { formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
-import { findCauseMessage } from '../../store/failure.ts'
+import { getCauseMessage } from '../../store/failure.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { findFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
+import { chooseFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
 
 /**
  * True if a live version of the Worker has a key.
@@ -22,7 +22,7 @@ export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid:
 
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
-  const newKid = findFreeKid((await secrets.list()).live, nowSeconds)
+  const newKid = chooseFreeKid((await secrets.list()).live, nowSeconds)
   const replacement = { [formatKeyName(newKid)]: generateKey(), [formatKeyName(kid)]: null }
   await makeOutsideChange(store.changes, () => secrets.put(replacement)).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
@@ -47,7 +47,7 @@ export async function recordReplacedKey(
   } catch (error) {
     const { target } = store
     throw new UserError([
-      findCauseMessage(error),
+      getCauseMessage(error),
       `The record may lack the drop of ${droppedKid} and the new key ${newKid}.`,
       `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', droppedKid, '--leaked')}`,
       `Then the new key: ${describeCommand(target, 'keys', 'record', newKid)}`,

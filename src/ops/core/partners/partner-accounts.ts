@@ -59,7 +59,7 @@ export function listPartners({ db }: Store): Promise<Partner[]> {
  * @param atSeconds finds the partner as it was at the end of this Unix second. By default as it is now.
  * @throws UserError when there is no such partner, or was none at that time.
  */
-export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
+export async function requirePartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
   const partner = await selectPartner(db, name, atSeconds)
   if (partner) return partner
   const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatLocalTime(atSeconds)}`]

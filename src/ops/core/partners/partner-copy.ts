@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { describeCommand, outdatedSchema } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
-import { findPartner } from './partner-accounts.ts'
+import { requirePartner } from './partner-accounts.ts'
 
 export type PrintWarning = (warning: string) => void
 
@@ -65,7 +65,7 @@ export async function changeAndMark<Made extends Entries>(
 ): Promise<{ before: Partner; made: Made }> {
   let found: RecordedPartner | undefined
   const findAndChange = async () => {
-    found = await findRecordedPartner(store, name)
+    found = await requireRecordedPartner(store, name)
     return { before: found, made: await change(found) }
   }
   const markWithoutDatabase = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
@@ -109,8 +109,8 @@ function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
 
-async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
-  const partner = await findPartner(store, name)
+async function requireRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
+  const partner = await requirePartner(store, name)
   return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
 }
 
@@ -151,7 +151,7 @@ async function markRecorded(
     )
     return
   }
-  const newest = await findRecordedPartner(store, shortName).catch(() => undefined)
+  const newest = await requireRecordedPartner(store, shortName).catch(() => undefined)
   if (newest === undefined) {
     const show = partnerCommand('show', shortName)
     warn(
@@ -163,7 +163,7 @@ async function markRecorded(
 /** After a refused change, replaces the mark that was written without the database by the mark that the record gives. */
 async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Promise<void> {
   try {
-    await writeRecordedMark(store, await findRecordedPartner(store, name))
+    await writeRecordedMark(store, await requireRecordedPartner(store, name))
   } catch {
     warn(
       `${abbreviate(name)} stays marked in the cache for up to an hour: if the database fails meanwhile, the partner gets no token and no list.`,

@@ -1,7 +1,7 @@
 // Counts the requests of a partner. The Worker's src/worker/http/request-log.ts writes a data point for each request.
 import type { Store } from '../../store/store.ts'
 import type { QueryUsage } from '../../store/cloudflare-api.ts'
-import { findPartner } from './partner-accounts.ts'
+import { requirePartner } from './partner-accounts.ts'
 
 /** Counts the requests of one kind that got the same answer. */
 export interface Usage {
@@ -22,7 +22,7 @@ export async function readPartnerUsage(
   sinceSeconds: number,
 ): Promise<Usage[]> {
   // Safe in SQL: the short name of a partner has only letters, digits and hyphens.
-  const { shortName } = await findPartner(store, name)
+  const { shortName } = await requirePartner(store, name)
   // A row of the dataset stands for `_sample_interval` requests, because Cloudflare may store only a sample.
   const rows = await query(
     (dataset) =>

@@ -16,7 +16,7 @@ function listRedated(changes: readonly Pick<PlanChange, 'before' | 'after'>[]): 
 }
 
 /** @returns the month that most plans have, the later of two such months; '' without plans. A single wrong year makes no difference. */
-function findCommonMonth(plans: readonly CatalogPlan[]): string {
+function computeCommonMonth(plans: readonly CatalogPlan[]): string {
   const groups = [...Map.groupBy(plans, getMonth)]
   groups.sort(([monthA, a], [monthB, b]) => b.length - a.length || monthB.localeCompare(monthA))
   return groups[0]?.[0] ?? ''
@@ -24,7 +24,7 @@ function findCommonMonth(plans: readonly CatalogPlan[]): string {
 
 /** Describes listed plans with a date before the month of most new dates. Leaves out a date that goes back, which is a doubt already. */
 export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
-  const month = findCommonMonth(listRedated(changes))
+  const month = computeCommonMonth(listRedated(changes))
   const changed = changes.flatMap(({ before, after }) =>
     after === null || (before !== null && after.performanceDate < before.performanceDate) ? [] : after,
   )
@@ -42,7 +42,7 @@ const minCorrected = 4
  * the changed plans get new returns and keep their date.
  */
 export function findForgottenDates(changed: readonly ChangedPlan[]): PlanFinding[] {
-  const month = findCommonMonth(listRedated(changed))
+  const month = computeCommonMonth(listRedated(changed))
   const withOldDate = changed.filter((plan) => listReturnsWithOldDate(plan).length > 0)
   const isMost = changed.length >= minCorrected && withOldDate.length > changed.length / 2
   const forgotten = withOldDate.filter(({ after }) => isMost || getMonth(after) < month)

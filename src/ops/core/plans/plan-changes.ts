@@ -6,7 +6,7 @@ import { abbreviate } from '../../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectPlansSharingValues } from '../../../db/rebase.ts'
 import type { Store } from '../../store/store.ts'
-import { findCurrentPlan } from '../catalog/catalog-plans.ts'
+import { requireCurrentPlan } from '../catalog/catalog-plans.ts'
 import { checkCountry } from '../../shared/country.ts'
 import { makeDefectError } from '../file-formats/defect.ts'
 import type { PreparedChange } from '../publications/proposal.ts'
@@ -63,7 +63,7 @@ async function preparePlan(
   identifierOrId: string,
   computeFields: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
 ): Promise<PreparedPlan> {
-  const { plan: before, revision: baseRevision } = await findCurrentPlan(store, identifierOrId)
+  const { plan: before, revision: baseRevision } = await requireCurrentPlan(store, identifierOrId)
   const plan = { ...before, ...(await computeFields(before)) }
   const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
   return { plan, baseRevision, changes, areFieldsNamed: true }

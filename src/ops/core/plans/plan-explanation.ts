@@ -9,7 +9,7 @@ import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import { selectPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
-import { findPartner, readPartnerStatus } from '../partners/partner-accounts.ts'
+import { requirePartner, readPartnerStatus } from '../partners/partner-accounts.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
 import { listPublications, suggestPlan, type ForecastRow } from '../publications/publication-log.ts'
@@ -31,7 +31,7 @@ export async function explainPlan(
   store: Store,
   { plan: name, partner: partnerName, at }: { plan: string; partner: string; at?: number | undefined },
 ): Promise<PlanExplanation> {
-  const partner = await findPartner(store, partnerName, at)
+  const partner = await requirePartner(store, partnerName, at)
   const { shortName, country, suspendedAt, endedAt } = partner
   const opsCommand = (...words: string[]) => describeCommand(store.target, ...words)
   if (suspendedAt !== null) {
@@ -72,8 +72,8 @@ export async function explainPlan(
 }
 
 /** @throws UserError when the partner gets no list, because it is suspended or ended. */
-export async function findListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
-  const partner = await findPartner(store, partnerName, atSeconds)
+export async function requireListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
+  const partner = await requirePartner(store, partnerName, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner
   if (suspendedAt === null) return country
   const why = describeCommand(store.target, 'why', shortName)

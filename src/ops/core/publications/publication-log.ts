@@ -12,7 +12,7 @@ import { describeCommand } from '../../shared/target.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { listChangedFields } from '../differences/change-sheets.ts'
 import { forecastPublications, readPending, type Forecast } from './forecast.ts'
-import { findPublication, isPending, type PlanChange, type PublicationRow } from './publications.ts'
+import { requirePublication, isPending, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../../shared/user-error.ts'
 
 export { openStates }
@@ -104,8 +104,8 @@ export interface ReadPublication {
 
 export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
   const { db } = store
-  const row = await findPublication(store, id)
-  const redone = row.redoneId === null ? undefined : await findPublication(store, row.redoneId)
+  const row = await requirePublication(store, id)
+  const redone = row.redoneId === null ? undefined : await requirePublication(store, row.redoneId)
   const publications = await listForForecast(db, [row])
   // Other publications may have thousands of plans: a forecast with them reads only plans that may conflict, so its changes are incomplete.
   const isAlone = publications.length === 1
@@ -135,7 +135,7 @@ export async function listLoggedChanges({ db }: Store, publications: readonly Pu
 }
 
 /** Reads a publication's change of a plan. If several plans had the identifier, takes the lowest ID. @throws UserError if there is none. */
-export async function findPlanChange({ db, target }: Store, id: number, identifierOrId: string): Promise<PlanChange> {
+export async function requireChange({ db, target }: Store, id: number, identifierOrId: string): Promise<PlanChange> {
   const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, identifierOrId))
   if (change) return change
   throw new UserError([

@@ -2,16 +2,16 @@
 import { nameConflicts } from '../../../catalog/merge-plan.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges } from '../../../db/publication-queries.ts'
-import { findCauseMessage, findFailure } from '../../store/failure.ts'
+import { getCauseMessage, findFailure } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
 import { mergeWithNow, type PreparedChange } from './proposal.ts'
 import { findLaterChanges } from './later-changes.ts'
-import { findPlanChange } from './publication-log.ts'
+import { requireChange } from './publication-log.ts'
 import {
   cancelPublication,
-  findPublication,
+  requirePublication,
   isOpen,
   makeStateError,
   type Publication,
@@ -35,10 +35,10 @@ export async function prepareUndo(
   id: number,
   { plans, exceptChanged = false }: UndoChoice = {},
 ): Promise<PreparedChange> {
-  const row = await findPublication(store, id)
+  const row = await requirePublication(store, id)
   if (row.revision === null) throw makeStateError(store, row, 'was not published')
   const chosen = plans
-    ? await Promise.all(plans.map((name) => findPlanChange(store, id, name)))
+    ? await Promise.all(plans.map((name) => requireChange(store, id, name)))
     : await selectChanges(store.db, id)
   // The operator may name a plan twice: by its identifier and its ID.
   const wanted = [...new Map(chosen.map((change) => [change.planId, change])).values()]
@@ -75,7 +75,7 @@ export async function prepareRedo(
   id: number,
   { exceptChanged = false, at }: Pick<UndoChoice, 'exceptChanged'> & { at?: number | undefined } = {},
 ): Promise<PreparedChange & { redone: PublicationRow }> {
-  const redone = await findPublication(store, id)
+  const redone = await requirePublication(store, id)
   const isCancelled = redone.state === 'cancelled'
   if (!isCancelled && !isOpen(redone)) throw makeStateError(store, redone, 'can’t be made again')
   const futureDueAt = (redone.dueAt ?? 0) > (await selectNowSeconds(store.db)) ? redone.dueAt : null
@@ -117,7 +117,7 @@ export async function cancelRedone(
 ): Promise<string | undefined> {
   const refusal = await tryToCancel(store, oldId, { ...attribution, note: `Made again as publication ${newId}.` })
   if (refusal === undefined) return undefined
-  const { state: oldState } = await findPublication(store, oldId)
+  const { state: oldState } = await requirePublication(store, oldId)
   if (oldState === 'cancelled' || newState === 'published') return refusal
   const note = `Publication ${oldId} was published meanwhile.`
   const newRefusal = await tryToCancel(store, newId, { ...attribution, note })
@@ -134,7 +134,7 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
     if (findFailure(error) === undefined) throw error
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
     throw new UserError([
-      findCauseMessage(error),
+      getCauseMessage(error),
       `Publication ${id} may still be published.`,
       `To stop it when the database answers: ${cancel}`,
     ])

@@ -60,7 +60,7 @@ export async function publishProposal(
     if (await publishOrLetWait(store, decision, state, compared)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
       // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
-      return { kind: 'made', publication: requirePublishedOrPending(store, await findPublication(store, id)) }
+      return { kind: 'made', publication: requirePublishedOrPending(store, await requirePublication(store, id)) }
     }
     const comparison = await compareStaged(store.db, id)
     if (comparison.kind === 'unavailable') {
@@ -148,7 +148,7 @@ export function readNeedsApproval({ config }: Store): boolean {
 }
 
 /** @throws UserError when there is no publication with the ID. */
-export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
+export async function requirePublication({ db, target }: Store, id: number): Promise<PublicationRow> {
   const row = await selectPublication(db, id)
   if (row) return row
   throw new UserError([`There is no publication ${id}.`, `See: ${describeCommand(target, 'log')}`])
@@ -167,7 +167,7 @@ export async function approvePublication(
   { actor, note }: Attribution,
   seenRevision?: number,
 ): Promise<PublicationRow | undefined> {
-  const pending = await findPublication(store, publicationId)
+  const pending = await requirePublication(store, publicationId)
   checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
   const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
@@ -175,7 +175,7 @@ export async function approvePublication(
   // If the time of the publication came just now, it was not scheduled, and is published.
   const approval = isScheduled || (await approveNow(store, decision, seenRevision))
   if (approval === 'unseen') return undefined
-  const row = await findPublication(store, publicationId)
+  const row = await requirePublication(store, publicationId)
   if (!approval) {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
@@ -226,13 +226,13 @@ export async function cancelPublication(
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
   const problem = 'can’t be cancelled'
-  const open = await findPublication(store, publicationId)
+  const open = await requirePublication(store, publicationId)
   if (!isOpen(open)) throw makeStateError(store, open, problem)
   const decision = { publicationId, actor, note }
   const tryToCancel = () => endAsCancelled(store.db, decision)
   const isCancelledByActor = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
   const isMade = await changeStateOnce(store, publicationId, tryToCancel, isCancelledByActor)
-  const row = await findPublication(store, publicationId)
+  const row = await requirePublication(store, publicationId)
   if (!isMade) throw makeStateError(store, row, problem)
   return row
 }
@@ -264,7 +264,7 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
   const withoutApproval = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }
   const result = await publishProposal(withoutApproval, { baseRevision, changes: [] }, attribution)
   if (result.kind === 'outdated') throw new Error('a publication without plans is never outdated')
-  return findPublication(store, result.publication.id)
+  return requirePublication(store, result.publication.id)
 }
 
 export function countPlans(count: number): string {

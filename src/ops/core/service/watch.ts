@@ -9,7 +9,7 @@ interface WatchTools {
   /** Runs SQL on the counted requests of the environment. */
   query: QueryUsage
   runDoctorChecks: () => Promise<NamedResult[]>
-  findOrigin: () => Promise<string>
+  requireOrigin: () => Promise<string>
   /** Environment variables, with the credentials of the partner of the smoke test. */
   variables: SmokeTarget['variables']
   clock: Clock
@@ -22,7 +22,7 @@ const retryDelayMs = 5000
 export async function watch({
   query,
   runDoctorChecks,
-  findOrigin,
+  requireOrigin,
   variables,
   clock,
 }: WatchTools): Promise<NamedResult[]> {
@@ -35,7 +35,7 @@ export async function watch({
     runChecks(alertChecks),
     runDoctorChecks().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
     runChecks({
-      smoke: async () => runSmokeTestTwice({ origin: await findOrigin(), variables }, clock),
+      smoke: async () => runSmokeTestTwice({ origin: await requireOrigin(), variables }, clock),
     }),
   ])
   return results.flat()

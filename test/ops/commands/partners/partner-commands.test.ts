@@ -21,7 +21,7 @@ const withStore = openStores(bindings)
 /** A database in place of the test's own. */
 const openOn = (DB: D1Database) => openStores(() => ({ ...bindings(), DB }))
 const partner = (args: string[], terminal: Terminal = {}) =>
-  runCommand(['partner', ...args], { findOrigin: noOrigin, withStore }, terminal)
+  runCommand(['partner', ...args], { requireOrigin: noOrigin, withStore }, terminal)
 const create = (shortName: string, ...rest: string[]) =>
   partner(['create', '--short-name', shortName, '--name', 'Acme', '--country', 'KE', ...rest])
 const remote = ['--remote', '--env', 'staging']
@@ -34,7 +34,7 @@ test('a new secret is printed, also when the contact can’t be stored', async (
   const DB = interceptD1(bindings().DB, (call, { sql }) =>
     /insert into "?partner_contacts/.test(sql) ? failWith('lost')(call) : call(),
   )
-  const overrides = { findOrigin: noOrigin, withStore: openOn(DB) }
+  const overrides = { requireOrigin: noOrigin, withStore: openOn(DB) }
   const words = 'partner create --short-name acme --name Acme --country KE --contact amina'
   const { code, stdout } = await runCommand(words.split(' '), overrides)
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/pcs_\w{36}\n$/) })
@@ -43,7 +43,7 @@ test('a new secret is printed, also when the contact can’t be stored', async (
 test('when a new secret can’t be printed, the program knows that it was made, and how to replace it', async () => {
   const runUnseen = async (words: string) => {
     const effect: CommandContext['effect'] = { outcome: 'unchanged' }
-    await runCommand(`partner ${words}`.split(' '), { findOrigin: noOrigin, withStore, effect })
+    await runCommand(`partner ${words}`.split(' '), { requireOrigin: noOrigin, withStore, effect })
     return effect
   }
   const another = (flags: string) => expect.stringMatching(new RegExp(`partner rotate acme ${flags}$`))

@@ -45,7 +45,7 @@ function deploy(change: () => unknown = () => {}, key = '1790000000', words: str
   change()
   const overrides: Parameters<typeof runCommand>[1] = {
     variables: {},
-    findOrigin: async () => host,
+    requireOrigin: async () => host,
     openSecrets: async () => createMemorySecrets(`JWT_KEY_${key}`),
     withStore: openStores(bindings),
   }

@@ -4,7 +4,7 @@ import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-
 import type { CatalogUpdate } from '../../../../src/ops/core/differences/plan-patch.ts'
 import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin, type CatalogOrigin } from '../../../../src/db/catalog-queries.ts'
-import { findPlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { requirePlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport, prepareUpdate, type ImportChoice } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
 import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
@@ -79,7 +79,7 @@ test('a field that both changed is refused with both values, and nothing is chan
       'To keep the catalog’s value, write it into the file. --overwrite takes the whole file, and overwrites later changes by others.',
     ]),
   )
-  expect((await findPlan(store, 'cash')).name).toBe('Theirs')
+  expect((await requirePlan(store, 'cash')).name).toBe('Theirs')
 })
 
 test.each<[title: string, ours: Partial<CatalogPlan>, theirs: string[], values: string]>([
@@ -164,9 +164,9 @@ test('an export of the past carries its revision: importing it unchanged changes
   const past = await readCatalogAt(store, 1000)
   expect(past.plans).toEqual([cash, gold])
   await importFile(past)
-  expect(await findPlan(store, 'cash')).toEqual(closed)
+  expect(await requirePlan(store, 'cash')).toEqual(closed)
   await importFile(past, { isOverwriting: true })
-  expect(await findPlan(store, 'cash')).toEqual(cash)
+  expect(await requirePlan(store, 'cash')).toEqual(cash)
 })
 
 test.each([
@@ -182,7 +182,7 @@ test.each([
     ]),
   )
   const { isMerged } = await importFile(file, { isOverwriting: true })
-  expect({ isMerged, name: (await findPlan(store, 'cash')).name }).toEqual({ isMerged: false, name: 'New' })
+  expect({ isMerged, name: (await requirePlan(store, 'cash')).name }).toEqual({ isMerged: false, name: 'New' })
 })
 
 describe('a partial update', () => {
@@ -204,8 +204,8 @@ describe('a partial update', () => {
       exported,
     )
     expect(isMerged).toBe(true)
-    expect(await findPlan(store, 'cash')).toEqual({ ...cash, name: 'Theirs', performance1: 1.5 })
-    expect((await findPlan(store, 'new')).hint).toBe('Hi')
+    expect(await requirePlan(store, 'cash')).toEqual({ ...cash, name: 'Theirs', performance1: 1.5 })
+    expect((await requirePlan(store, 'new')).hint).toBe('Hi')
   })
 
   test('never changes a plan that took over the identifier of another one after the export', async () => {

@@ -1,7 +1,7 @@
 // The catalog as it was, exact to the second.
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
-import { findPlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { requirePlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
@@ -16,29 +16,29 @@ beforeEach(emptyStores)
 
 const plans = [1, 2, 3].map((id) => makePlan({ id, viewableIn: ['KE', 'UG'] }))
 
-test('findPlan returns a plan as it was, also one that is gone', async () => {
+test('requirePlan returns a plan as it was, also one that is gone', async () => {
   await importPlans(plans)
   await closePlan(store, 'plan-2', 'Sold out.', request)
   await importPlans(plans.slice(0, 1), true)
   await spreadTimes(env.DB)
-  expect(await findPlan(store, 'plan-2', 1009)).toEqual(plans[1])
+  expect(await requirePlan(store, 'plan-2', 1009)).toEqual(plans[1])
   const readList = (country: string) => listPlans(store, country, 1009)
   expect({ UG: await readList('UG'), RW: await readList('RW') }).toEqual({ UG: plans, RW: [] })
-  expect(await findPlan(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
+  expect(await requirePlan(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
   const gone = 'There is no plan "plan-2" at 1970-01-01 03:17 in '
-  await expect(findPlan(store, 'plan-2', 1020)).rejects.toThrow(gone)
+  await expect(requirePlan(store, 'plan-2', 1020)).rejects.toThrow(gone)
 })
 
-test('findPlan never returns another plan that had the same ID', async () => {
+test('requirePlan never returns another plan that had the same ID', async () => {
   await importPlans(plans)
   const other = makePlan({ id: 1, identifier: 'other' })
   await importPlans([], true)
   await importPlans([other])
   await spreadTimes(env.DB)
-  expect(await findPlan(store, 'plan-1', 1000)).toEqual(plans[0])
-  expect(await findPlan(store, 'other', 1020)).toEqual(other)
-  expect(await findPlan(store, '1', 1020)).toEqual(other)
-  await expect(findPlan(store, 'plan-1', 1020)).rejects.toThrow('There is no plan "plan-1"')
+  expect(await requirePlan(store, 'plan-1', 1000)).toEqual(plans[0])
+  expect(await requirePlan(store, 'other', 1020)).toEqual(other)
+  expect(await requirePlan(store, '1', 1020)).toEqual(other)
+  await expect(requirePlan(store, 'plan-1', 1020)).rejects.toThrow('There is no plan "plan-1"')
 })
 
 test('the future has the changes that are scheduled until then and have no conflict, and is no file', async () => {
@@ -54,7 +54,7 @@ test('the future has the changes that are scheduled until then and have no confl
   const next = [{ ...first, hint: 'New' }, { ...second, hint: 'Theirs' }, third]
   expect(await listPlans(store, undefined, hour + 3600)).toEqual(next)
   expect(await listPlans(store, 'RW', hour + 3600)).toEqual([])
-  expect(await findPlan(store, 'plan-3', hour + 7200)).toEqual({ ...third, hint: 'Later' })
+  expect(await requirePlan(store, 'plan-3', hour + 7200)).toEqual({ ...third, hint: 'Later' })
   await expect(readCatalogAt(store, hour)).rejects.toThrow(/^--at is in the future: /)
 })
 
@@ -93,7 +93,7 @@ describe('a plan that was added, changed, removed and added again', () => {
     for (const [step, expected] of states.entries()) {
       const atSeconds = 1000 + 10 * step
       expect(await readCatalogAt(store, atSeconds)).toEqual(files[step])
-      const found = await findPlan(store, 'plan-2', atSeconds).catch(() => undefined)
+      const found = await requirePlan(store, 'plan-2', atSeconds).catch(() => undefined)
       expect(found).toEqual(expected[1])
     }
 

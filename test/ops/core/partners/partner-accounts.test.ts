@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { replaceSecrets } from '../../../../src/ops/core/partners/account-changes.ts'
 import {
   createPartner,
-  findPartner,
+  requirePartner,
   isRotationDue,
   listPartners,
   storeContact,
@@ -77,7 +77,7 @@ describe('createPartner', () => {
 
   test('finds the partner by its client ID, without a contact until that is stored', async () => {
     const { clientId } = await createPartner(store, { ...acme, contact: 'a' }, attribution)
-    expect(await findPartner(store, clientId)).toMatchObject({ shortName: 'acme', contact: null })
+    expect(await requirePartner(store, clientId)).toMatchObject({ shortName: 'acme', contact: null })
     await storeContact(store, 'acme', 'a')
     expect(await find()).toMatchObject({ contact: 'a' })
   })

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { requirePlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { describeObstacle } from '../../../../src/catalog/fit.ts'
 import { endAsConflicted, selectDuePublications } from '../../../../src/db/publish.ts'
@@ -11,7 +11,7 @@ import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/
 import {
   approvePublication,
   cancelPublication,
-  findPublication,
+  requirePublication,
 } from '../../../../src/ops/core/publications/publications.ts'
 import { CloudflareError } from '../../../../src/ops/store/failure.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
@@ -48,7 +48,7 @@ beforeEach(async () => {
 const close = async (name = 'cash', on = store, dueAt?: number) => {
   const { publication, plan } = await closePlan(on, name, 'Sold out.', { ...request, dueAt })
   if (!publication) throw new Error('nothing was published')
-  if (publication.state === 'published') expect(await findPlan(store, name)).toEqual(plan)
+  if (publication.state === 'published') expect(await requirePlan(store, name)).toEqual(plan)
   return publication
 }
 const setHint = async (name: string, hint: string) =>
@@ -93,17 +93,17 @@ describe('undo', () => {
     const closed = await close()
     const undone = await undo(closed.id)
     expect(await listPlans(store)).toEqual([cash, gold])
-    expect(await findPublication(store, undone?.id ?? 0)).toMatchObject({ undoneId: closed.id, state: 'published' })
+    expect(await requirePublication(store, undone?.id ?? 0)).toMatchObject({ undoneId: closed.id, state: 'published' })
     await expect(undo(closed.id)).rejects.toThrow('is left to take back')
     await undo(undone?.id ?? 0)
-    expect((await findPlan(store, 'cash')).nonInvestableNote).toBe('Sold out.')
+    expect((await requirePlan(store, 'cash')).nonInvestableNote).toBe('Sold out.')
   })
 
   test('leaves later changes of other fields, and is refused with names when the same field was changed', async () => {
     const { id } = await close()
     await setHint('cash', 'Later')
     await undo(id)
-    expect(await findPlan(store, 'cash')).toEqual({ ...cash, hint: 'Later' })
+    expect(await requirePlan(store, 'cash')).toEqual({ ...cash, hint: 'Later' })
     const hinted = await setHint('cash', 'Latest')
     await expect(undo(hinted - 2)).rejects.toThrow(
       `amina@example.com set hint of cash to "Latest" since (publication ${hinted}).\nTo take the later change back first: npm run -s ops -- catalog undo ${hinted}`,
@@ -149,7 +149,7 @@ test('an undo of a catalog that changes while it is read is computed from one mo
   await undo((await listPublications(store, {}))[0]?.id ?? 0)
   await publishChange(store, change, { ...request, dueAt })
   await runSchedule()
-  expect(await findPlan(store, 'cash')).toEqual(cash)
+  expect(await requirePlan(store, 'cash')).toEqual(cash)
 })
 
 test('a publication conflicts if an earlier one changes the same field, but not if the earlier one conflicts', async () => {
@@ -170,7 +170,7 @@ test('a publication conflicts if an earlier one changes the same field, but not 
 
 describe('a change that a pending publication will conflict with', () => {
   const readWarnings = async (identifier: string, fields: object, id?: number) => {
-    const before = await findPlan(store, identifier)
+    const before = await requirePlan(store, identifier)
     const change = { planId: before.id, before, after: { ...before, ...fields } }
     return (await listDoubts(store, { id, dueAt: null }, [change])).warnings
   }
@@ -238,14 +238,14 @@ describe('with approval', () => {
     const { id } = await close('cash', careful)
     await setFields(store, 'cash', ['nonInvestableNote=Paused.', 'hint=Later'], request)
     await expect(approvePublication(careful, id, boris)).rejects.toThrow(`catalog redo ${id}`)
-    expect(await findPublication(store, id)).toMatchObject({
+    expect(await requirePublication(store, id)).toMatchObject({
       state: 'conflicted',
       conflict: 'others changed nonInvestableNote of cash',
     })
     const change = await prepareRedo(store, id)
     expect(change.warnings).toMatchObject([expect.stringContaining('nonInvestableNote')])
     await publishChange(store, change, request)
-    expect(await findPlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
+    expect(await requirePlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
     await expect(prepareRedo(store, id)).rejects.toThrow(`catalog cancel ${id}`)
     await expect(prepareRedo(store, first)).rejects.toThrow('it is published')
   })
@@ -276,7 +276,7 @@ describe('with approval', () => {
     await publishChange(store, await prepareRedo(store, id), request)
     await setHint('cash', 'Later')
     await runSchedule()
-    expect(await findPlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
+    expect(await requirePlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
   })
 
   test('any other value of CATALOG_APPROVAL is refused', async () => {
@@ -357,7 +357,7 @@ describe('a change whose answer is lost is made, and what became of it is said',
     await importPlans([cash, gold])
     const { id } = await close('cash', careful, at)
     await expect(approvePublication(losing(others[act]), id, boris)).rejects.toThrow(message)
-    expect(await findPublication(store, id)).toMatchObject({ approvedBy: boris.actor })
+    expect(await requirePublication(store, id)).toMatchObject({ approvedBy: boris.actor })
   })
 
   test('an approval, also if it merges, or ends with a conflict that others close', async () => {
@@ -395,7 +395,7 @@ describe('when others come first,', () => {
   ] as const)('an approval is refused: others %s it', async (act, message) => {
     const { id } = await close('cash', careful)
     await expect(approvePublication(overtaken(others[act]), id, boris)).rejects.toThrow(message)
-    expect((await findPublication(store, id)).approvedBy).not.toBe(boris.actor)
+    expect((await requirePublication(store, id)).approvedBy).not.toBe(boris.actor)
   })
 
   test.each([
