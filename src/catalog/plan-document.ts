@@ -12,7 +12,7 @@ export function encodePlan(plan: CatalogPlan | null): StoredPlan {
 }
 
 /** Does not check the shape: a plan lacks fields that were added to the schema after it was stored. @returns null for a removed plan */
-export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
+export function decodePlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
   if (document === null || viewableIn === null) return null
   return { ...parseTrusted<Plan>(document), viewableIn: parseTrusted<string[]>(viewableIn) }
 }

@@ -1,6 +1,6 @@
 // Reads the catalog for operators, as it is now or as it was at an earlier revision.
 import { and, asc, gt, inArray, isNotNull, lte, notInArray, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
-import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
+import { decodePlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { parseTrusted } from '../json.ts'
 import { writeList, StorageError } from './database.ts'
@@ -51,7 +51,7 @@ export async function selectCatalogPlan(
     .select({ document, viewableIn, revision: sql<number>`${newestRevision}` })
     .from(newest)
     .where(and(isNotNull(document), hasIdentifierOrId(newest, identifierOrId)))
-  const plan = row && readPlan(row.document, row.viewableIn)
+  const plan = row && decodePlan(row.document, row.viewableIn)
   return plan ? { plan, revision: row.revision } : undefined
 }
 
@@ -102,7 +102,7 @@ export async function selectPossibleNamesakes(
     with names as materialized (select lower(trim(value)) as name from json_each(${JSON.stringify(names)}))
     select document, viewable_in from (${others})
     where ${mayBeNamed(sql`document ->> '$.name'`)} or ${mayBeNamed(sql`document ->> '$.coolName'`)}`)
-  return rows.flatMap((row) => readPlan(...row) ?? [])
+  return rows.flatMap((row) => decodePlan(...row) ?? [])
 }
 
 export type PlanSummary = Pick<
@@ -192,7 +192,7 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): 
     (row) => row.planId,
     { reportRows: makeRowReporter(db, 'plans') },
   )
-  return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
+  return rows.flatMap(({ document, viewableIn }) => decodePlan(document, viewableIn) ?? [])
 }
 
 /** Makes a common table expression with the rows of `selectNewestVersions`: use it in `with` and `from`. */

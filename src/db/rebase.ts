@@ -2,7 +2,7 @@
 import { and, eq, inArray, notInArray, or, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { createObstacleFinder, type ComparedPlan, type Obstacle, type SharedValue } from '../catalog/fit.ts'
-import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
+import { decodePlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { writeList, type Database } from './database.ts'
 import { readPages, makeRowReporter } from './pages.ts'
@@ -154,9 +154,9 @@ export async function* readCompared(
 function readComparedRow(row: ComparedRow): ComparedVersion {
   const [publicationId, planId, overtaken, ownText, ownIn, baseText, baseIn, currentText, currentIn] = row
   const isOvertaken = overtaken === 1
-  const base = readPlan(baseText, baseIn)
-  const current = isOvertaken ? readPlan(currentText, currentIn) : base
-  return { publicationId, planId, isOvertaken, base, own: readPlan(ownText, ownIn), current }
+  const base = decodePlan(baseText, baseIn)
+  const current = isOvertaken ? decodePlan(currentText, currentIn) : base
+  return { publicationId, planId, isOvertaken, base, own: decodePlan(ownText, ownIn), current }
 }
 
 const otherOwn = alias(planVersions, 'other_own')
@@ -229,6 +229,6 @@ export async function selectPlansSharingValues(
       select plan_id, document, viewable_in from others where ${needsAnyPlan ? sql`true` : sql`false`} limit 1
     )`)
   // A plan may be selected for several shared values. The Map keeps it once.
-  const plansById = new Map(rows.map(([planId, ...texts]) => [planId, readPlan(...texts)]))
+  const plansById = new Map(rows.map(([planId, ...texts]) => [planId, decodePlan(...texts)]))
   return [...plansById.values()].flatMap((plan) => plan ?? [])
 }

@@ -152,7 +152,7 @@ function makeAnswerError(response: Response, answer: Record<string, unknown>, te
 
   const retryAfter = headers.get('Retry-After') ?? ''
   const retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
-  const waitSentence = retryAfterSeconds === undefined ? '' : ` It asks to wait ${retryAfterSeconds} s.`
+  const waitSentence = retryAfterSeconds === undefined ? '' : ` Cloudflare asks to wait ${retryAfterSeconds} s.`
   const advice = status === 404 ? ' Check CLOUDFLARE_ACCOUNT_ID, and the name and IDs in wrangler.toml.' : ''
   return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${waitSentence}${advice}`, {
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),

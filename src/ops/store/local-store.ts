@@ -91,7 +91,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
         `The local database can't be migrated: ${getCauseMessage(error)}.`,
-        `Delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`,
+        `To start afresh, delete the database: rm -r ${persistTo ?? '.wrangler/state'}`,
       ])
     }
   }

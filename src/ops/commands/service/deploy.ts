@@ -83,7 +83,7 @@ async function listDeployWarnings(
 }
 
 function describeRollback(env: string, previousVersion: string | undefined): string {
-  if (previousVersion === undefined) return 'This is the first version, so there is none to go back to.'
+  if (previousVersion === undefined) return 'This is the first version: there is no version to go back to.'
   return `To go back to the version before: npx wrangler rollback ${previousVersion} --env ${env}`
 }
 

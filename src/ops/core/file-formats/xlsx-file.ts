@@ -48,7 +48,7 @@ export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   } catch (error) {
     // Only the first sentence of the library's message is for users.
     const [reason] = (error instanceof Error ? error.message : 'it is damaged').split('. ')
-    const fix = 'Copy the rows of the plans into a new workbook, and save that as .xlsx.'
+    const fix = 'Copy the rows of the plans into a new workbook, and save the workbook as .xlsx.'
     throw new UserError(`The file is not a readable .xlsx file: ${reason}. ${fix}`)
   }
 }

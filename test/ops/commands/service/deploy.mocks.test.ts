@@ -108,7 +108,7 @@ test('a checkout that is older than the database is deployed only when somebody 
 
 test('after the first deploy, there is no way back', async () => {
   const { stdout } = await deploy(() => vi.mocked(findLiveVersionId).mockResolvedValue(undefined))
-  expect(stdout).toMatch(/^This is the first version, so there is none to go back to\.$/m)
+  expect(stdout).toMatch(/^This is the first version: there is no version to go back to\.$/m)
 })
 
 test.each([
