@@ -32,6 +32,7 @@ export async function approveForLater(db: Database, decision: Decision): Promise
   return (await updatePublication(db, decision.publicationId, changes, isForLater)) !== undefined
 }
 
+/** @returns false when the publication is not open any more. */
 export async function endAsCancelled(db: Database, decision: Decision): Promise<boolean> {
   const changes = { state: 'cancelled' as const, ...makeDecisionValues(decision) }
   const isOpen = inArray(state, openStates)

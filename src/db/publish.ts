@@ -114,6 +114,7 @@ export async function publishPending<Result>(
   return { kind: 'overtaken' }
 }
 
+/** @param conflict the reason, for operators. @returns false when the publication is not pending any more. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
   const changes = { state: 'conflicted' as const, conflict, ...makeDecisionValues(decision) }
   const isPending = inArray(publications.state, pendingStates)

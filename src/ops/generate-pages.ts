@@ -19,8 +19,7 @@ export const placeholders: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(alerts).map(([name, { rule }]) => [name, rule])),
 }
 
-/** The pages that have placeholders. */
-export const pages = [
+export const pagesWithPlaceholders = [
   '.github/SECURITY.md',
   'src/ops/README.md',
   'src/worker/DEPLOY.md',
@@ -43,7 +42,7 @@ export function fillPlaceholders(page: string): string {
 }
 
 if (import.meta.main) {
-  for (const page of pages) {
+  for (const page of pagesWithPlaceholders) {
     const file = join(import.meta.dirname, '../..', page)
     writeFileSync(file, fillPlaceholders(readFileSync(file, 'utf8')))
   }

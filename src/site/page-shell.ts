@@ -21,8 +21,7 @@ export interface Section {
 }
 
 const siteName = 'Investment Plan Catalog'
-/** The paths of the pages that the header links to. */
-const shortcuts = new Set(['/try', '/reference', '/errors'])
+const pathsInHeader = new Set(['/try', '/reference', '/errors'])
 
 /** Returns the path of a page's Markdown, such as `/tokens.md`. */
 export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
@@ -60,7 +59,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
         <header class="site">
           <a class="brand" href="/"><img src="/favicon.svg" width="28" height="28" alt="" />${siteName}</a>
           <nav aria-label="Tools">
-            ${pages.filter(({ path }) => shortcuts.has(path)).map((each) => renderLink(each, page))}
+            ${pages.filter(({ path }) => pathsInHeader.has(path)).map((each) => renderLink(each, page))}
           </nav>
           <button class="menu" type="button" popovertarget="pages">Menu</button>
           <button class="search" type="button">Search <kbd>Ctrl K</kbd></button>
