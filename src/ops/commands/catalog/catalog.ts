@@ -12,7 +12,7 @@ import {
   approvePublication,
   checkApprovable,
   cancelPublication,
-  countPlans,
+  formatPlanCount,
   isOpen,
   isPending,
   type PlanChange,
@@ -108,7 +108,7 @@ export const catalog = {
       const content = await formatCatalogFile(file, format, purpose)
       if (output === undefined) return { text: String(content) }
       await writeOutput(output, content)
-      return { text: `Wrote ${countPlans(file.plans.length)} to ${output}.\n` }
+      return { text: `Wrote ${formatPlanCount(file.plans.length)} to ${output}.\n` }
     },
   }),
 
@@ -147,7 +147,7 @@ export const catalog = {
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
       const describeEffectToConfirm = (changes: readonly PlanChange[]) =>
-        `${countPlans(changes.length)} will be as before publication ${id}.`
+        `${formatPlanCount(changes.length)} will be as before publication ${id}.`
       return publishChange({ ...prepared, dueAt: at }, run, { describeEffectToConfirm, dryRun, review })
     },
   }),
@@ -253,7 +253,7 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
     review,
     describeEffectToConfirm: (changes) => {
       const { changed, removed } = countKinds(changes)
-      return changed + removed === 0 ? undefined : `${countPlans(changed + removed)} will be changed or removed.`
+      return changed + removed === 0 ? undefined : `${formatPlanCount(changed + removed)} will be changed or removed.`
     },
     listSummaryLines: (changes) => {
       const { added, changed, removed } = countKinds(changes)

@@ -7,7 +7,7 @@ import {
   openStates,
   type ForecastRow,
 } from '../../core/publications/publication-log.ts'
-import { countPlans } from '../../core/publications/publications.ts'
+import { formatPlanCount } from '../../core/publications/publications.ts'
 import {
   selectKeyEntries,
   selectPartnerEntries,
@@ -118,7 +118,7 @@ function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: 
   const parts = [
     willConflict === null ? state : 'will conflict',
     ...(undoneId === null ? [] : [`undoes ${undoneId}`]),
-    change ? `${planPrefix}${describeChange(change)}` : countPlans(planCount),
+    change ? `${planPrefix}${describeChange(change)}` : formatPlanCount(planCount),
   ]
   return {
     time: row.decidedAt ?? row.dueAt ?? row.createdAt,

@@ -52,7 +52,7 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
   const plans = changes.map(compareChange)
   if (plans.length === 0) return []
   const lines = groupPlans(plans.map((plan) => ({ plan, name: describeChange(plan), text: describeChange(plan) })))
-  if (lines.length <= maxLines) return [...lines, countByCountry(plans)]
+  if (lines.length <= maxLines) return [...lines, formatCountsByCountry(plans)]
   const fields = plans.flatMap((plan) =>
     listParts(plan).map(({ name, change }) => ({
       plan,
@@ -60,7 +60,7 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
       text: change === '' ? name : `${name}, such as ${change}`,
     })),
   )
-  return [...groupPlans(fields), countByCountry(plans)]
+  return [...groupPlans(fields), formatCountsByCountry(plans)]
 }
 
 const signs = { added: '+', changed: '~', removed: '-' }
@@ -104,7 +104,7 @@ const listEffects = [
 ] as const
 
 /** `Plans by country: KE 1 new, 12 changed; UG 1 gone` */
-function countByCountry(plans: readonly PlanDifference[]): string {
+function formatCountsByCountry(plans: readonly PlanDifference[]): string {
   const countries = new Set(plans.flatMap(({ appears, disappears, stays }) => [...appears, ...disappears, ...stays]))
   if (countries.size === 0) return 'Partners see no difference.'
   const parts = [...countries].toSorted().map((country) => {

@@ -202,7 +202,7 @@ function describeHidden(
   const columnCount = columns.filter(
     ({ index }) => hiddenColumns.has(index) && rows.some(({ cells }) => !isEmptyCell(cells[index])),
   ).length
-  const counts = [...countNoun(rowCount, 'hidden row'), ...countNoun(columnCount, 'hidden column')]
+  const counts = [...formatCount(rowCount, 'hidden row'), ...formatCount(columnCount, 'hidden column')]
   return [
     ...(isHidden ? [`The ${sheet} is hidden. It was read because no visible sheet has plans.`] : []),
     ...(counts.length > 0 ? [`The ${sheet} has ${counts.join(' and ')} with values, which were read, too.`] : []),
@@ -210,7 +210,7 @@ function describeHidden(
 }
 
 /** @returns a text such as `1 hidden row`; an empty list for 0. */
-function countNoun(count: number, noun: string): string[] {
+function formatCount(count: number, noun: string): string[] {
   return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]
 }
 

@@ -267,6 +267,6 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
   return requirePublication(store, result.publication.id)
 }
 
-export function countPlans(count: number): string {
+export function formatPlanCount(count: number): string {
   return `${count} ${count === 1 ? 'plan' : 'plans'}`
 }
