@@ -2,7 +2,7 @@
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { writeQuery, type Database } from './database.ts'
 import { readPages, makeRowReporter } from './pages.ts'
-import { isCounted } from './plan-queries.ts'
+import { isVersionOf } from './plan-queries.ts'
 import { changeRecord, planVersions, publications } from './schema.ts'
 
 /** Any value in the database: the tables are STRICT, and no column has reals or blobs. */
@@ -15,7 +15,7 @@ const lastingConditions = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [
     getTableName(planVersions),
-    sql`exists (select 1 from ${publications} where ${isCounted(planVersions, publications)} and ${isNotStaging})`,
+    sql`exists (select 1 from ${publications} where ${isVersionOf(planVersions, publications)} and ${isNotStaging})`,
   ],
 ])
 

@@ -164,10 +164,10 @@ function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
   // The current secret has no expiry: 9e15 stands for a time that never comes.
   const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), ${now} + ${graceSeconds})`
-  // 'replace-newest' drops the current secret, whose end is null. Without a grace, every end has passed: drops all earlier secrets.
-  const end = change.kind === 'replace-newest' ? expiresAt : graceEnd
-  const kept = sql`
-    select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(${newest.secrets}) where ${end} > ${now}`
+  // 'replace-newest' drops the current secret, because null > now is not true. Without a grace, every secret ends now, and is dropped.
+  const nextExpiresAt = change.kind === 'replace-newest' ? expiresAt : graceEnd
+  const kept = sql`select json_group_array(json_set(value, '$.expiresAt', ${nextExpiresAt}))
+    from json_each(${newest.secrets}) where ${nextExpiresAt} > ${now}`
   return sql`json_insert((${kept}), '$[#]', ${writeNewSecret(change.secretHash)})`
 }
 

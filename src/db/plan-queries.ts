@@ -14,7 +14,7 @@ export type Version = [planId: number, ...StoredPlan]
 export const newestRevision = selectNewestNumber(publications.revision)
 
 /** Writes the condition that a version belongs to the publication, and has its base. A merge may have staged versions with another base. */
-export function isCounted(
+export function isVersionOf(
   version: Record<'publicationId' | 'baseRevision', SQLWrapper>,
   publication: Record<'id' | 'baseRevision', SQLWrapper>,
 ): SQL {
@@ -23,8 +23,8 @@ export function isCounted(
 
 /** Writes the condition that a publication has versions of all its plans, with this base. Default: the publication's own base. */
 export function isComplete(baseRevision: SQLWrapper = publications.baseRevision): SQL {
-  const counted = isCounted(planVersions, { id: publications.id, baseRevision })
-  return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${counted})`
+  const isOwnVersion = isVersionOf(planVersions, { id: publications.id, baseRevision })
+  return sql`${publications.planCount} = (select count(*) from ${planVersions} where ${isOwnVersion})`
 }
 
 /**
@@ -36,7 +36,7 @@ export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
     select ${planVersions}.rowid as version, ${planVersions.planId}, ${planVersions.document}, ${planVersions.viewableIn},
       max(${publications.revision}) as revision
-    from ${planVersions} cross join ${publications} on ${isCounted(planVersions, publications)}
+    from ${planVersions} cross join ${publications} on ${isVersionOf(planVersions, publications)}
     where ${and(isNotNull(publications.revision), isCandidate)}
     group by ${planVersions.planId}`
 }
@@ -53,7 +53,7 @@ const made = alias(publications, 'made')
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
-    join ${publications} as ${made} on ${isCounted(version, made)}
+    join ${publications} as ${made} on ${isVersionOf(version, made)}
     where ${version.planId} = ${ownVersion.planId} and ${made.revision} <= ${revision} order by ${made.revision} desc limit 1
   )`
 }

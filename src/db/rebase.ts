@@ -8,7 +8,7 @@ import { writeList, type Database } from './database.ts'
 import { readPages, makeRowReporter } from './pages.ts'
 import {
   isComplete,
-  isCounted,
+  isVersionOf,
   isNotSuperseded,
   newestRevision,
   ownVersion,
@@ -140,7 +140,7 @@ export async function* readCompared(
         select ${publications.id}, ${ownVersion.planId}, ${hasLaterVersion}, ${ownVersion.document}, ${ownVersion.viewableIn},
           ${baseVersion.document}, ${baseVersion.viewableIn},
           iif(${hasLaterVersion}, ${currentVersion.document}, null), iif(${hasLaterVersion}, ${currentVersion.viewableIn}, null)
-        from ${publications} cross join ${planVersions} as ${ownVersion} on ${isCounted(ownVersion, publications)}
+        from ${publications} cross join ${planVersions} as ${ownVersion} on ${isVersionOf(ownVersion, publications)}
         left join ${planVersions} as ${baseVersion} on ${baseVersion}.rowid = ${selectVersionAt(publications.baseRevision)}
         left join ${planVersions} as ${currentVersion} on ${currentVersion}.rowid = ${currentRowId}
         where ${isWanted} and (${publications.id}, ${ownVersion.planId}) > (${lastId}, ${lastPlanId})
@@ -183,7 +183,7 @@ export function isInScope(
   const isListed = inArray(ownVersion.planId, writeList(planIds))
   const isAlsoInOther = sql`exists (
     select 1 from ${planVersions} as ${otherOwn}
-    join ${publications} as ${otherPublication} on ${isCounted(otherOwn, otherPublication)}
+    join ${publications} as ${otherPublication} on ${isVersionOf(otherOwn, otherPublication)}
     where ${otherOwn.planId} = ${ownVersion.planId} and ${otherPublication.id} <> ${publications.id}
       and ${inArray(otherPublication.id, writeList(publicationIds))}
   )`

@@ -6,7 +6,7 @@ import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { writeInsertValues, type ColumnValues } from './column-values.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
-import { isComplete, isCounted, newestRevision, type Version } from './plan-queries.ts'
+import { isComplete, isVersionOf, newestRevision, type Version } from './plan-queries.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
 export type NewPublication = Pick<
@@ -39,7 +39,7 @@ export async function stagePublication(
 /** Completes a merge: writes the other plans of the publication, which nobody else changed, with the base `mergedRevision`, too. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
-  const isOwn = and(eq(publications.id, publicationId), isCounted(planVersions, publications))
+  const isOwn = and(eq(publications.id, publicationId), isVersionOf(planVersions, publications))
   const fromWhere = sql`from ${planVersions}, ${publications} where ${isOwn}`
   await db.run(writeVersionInsert(publicationId, mergedRevision, { planId, document, viewableIn, hash }, fromWhere))
 }
@@ -145,20 +145,20 @@ export async function deleteAbandonedPublications(db: Database): Promise<void> {
 }
 
 /**
- * Deletes versions that will never count for their publication. Their base is not the base of the publication, and the publication is
+ * Deletes versions that their publication will never use. Their base is not the base of the publication, and the publication is
  * published, or the catalog has changed since the merge that wrote the versions.
  */
-export async function deleteUncountedVersions(db: Database): Promise<void> {
+export async function deleteUnusedVersions(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions
   const isPublished = sql`${publications.revision} is not null`
   const isMergeOutdated = sql`${baseRevision} < ${newestRevision}`
-  const selectUncounted = (hasOtherBase: SQL) => sql`
+  const selectUnused = (hasOtherBase: SQL) => sql`
     select ${planVersions}.rowid from ${publications} join ${planVersions} on ${publicationId} = ${publications.id}
     where ${hasOtherBase} and (${isPublished} or ${isMergeOutdated})`
   // Two queries, because SQLite uses the primary key for < and >, but not for <>.
   await db.run(sql`
     delete from ${planVersions} where rowid in (
-      ${selectUncounted(sql`${baseRevision} < ${publications.baseRevision}`)}
-      union all ${selectUncounted(sql`${baseRevision} > ${publications.baseRevision}`)}
+      ${selectUnused(sql`${baseRevision} < ${publications.baseRevision}`)}
+      union all ${selectUnused(sql`${baseRevision} > ${publications.baseRevision}`)}
     )`)
 }

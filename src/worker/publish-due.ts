@@ -10,7 +10,7 @@ import {
   publishPending,
   selectDuePublications,
 } from '../db/publish.ts'
-import { deleteAbandonedPublications, deleteUncountedVersions } from '../db/stage-publication.ts'
+import { deleteAbandonedPublications, deleteUnusedVersions } from '../db/stage-publication.ts'
 import { scheduleName } from '../api/routes.ts'
 import { queryD1, scheduleDeadlineMs } from './deadline.ts'
 import { describeError, log, writeDataPoint } from './log.ts'
@@ -23,7 +23,7 @@ import { describeError, log, writeDataPoint } from './log.ts'
 export async function publishDue(d1: D1Database, version?: string, dataset?: AnalyticsEngineDataset): Promise<void> {
   const db = openWithDeadline(d1)
   const deleteUnneeded = () =>
-    Promise.all([deleteLeftovers(db), deleteAbandonedPublications(db), deleteUncountedVersions(db)])
+    Promise.all([deleteLeftovers(db), deleteAbandonedPublications(db), deleteUnusedVersions(db)])
   let result = 'ok'
   try {
     // `finally`: the hashes of ended secrets must be deleted even when publishing fails.

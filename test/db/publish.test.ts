@@ -22,7 +22,7 @@ import {
 import { compareAndMerge, selectRestored } from '../../src/db/rebase.ts'
 import {
   deleteAbandonedPublications,
-  deleteUncountedVersions,
+  deleteUnusedVersions,
   findChangedPublications,
   stagePlans,
   type NewPublication,
@@ -258,7 +258,7 @@ test.each(['due', 'approve'] as const)('is merged with later changes, and keeps 
     return env.DB.prepare(statement).bind(id).first('bases')
   }
   expect(await countBases()).toBe(3)
-  await deleteUncountedVersions(db)
+  await deleteUnusedVersions(db)
   expect(await countBases()).toBe(1)
   expect(await listPlans()).toEqual(merged)
 })

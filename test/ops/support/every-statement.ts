@@ -48,7 +48,7 @@ import {
 import { isInScope, readCompared, selectRestored, selectPlansSharingValues } from '../../../src/db/rebase.ts'
 import {
   deleteAbandonedPublications,
-  deleteUncountedVersions,
+  deleteUnusedVersions,
   findChangedPublications,
   type NewPublication,
 } from '../../../src/db/stage-publication.ts'
@@ -99,7 +99,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
     for await (const page of pages) expect(page).toMatchObject([{ planId: 1, isOvertaken: true, current: theirs }])
   }
   const revision = await publishIn('due', overtaken)
-  await deleteUncountedVersions(db)
+  await deleteUnusedVersions(db)
   expect(await readState(later)).toBe('cancelled')
   await flagSupersededVersions(db)
   await propose(3, {})

@@ -9,7 +9,7 @@ import { insertPartnerChange, setContact, type PartnerChange } from '../../../..
 import { selectPartner } from '../../../../src/db/partner-queries.ts'
 import { approveForLater, endAsCancelled } from '../../../../src/db/publication-states.ts'
 import { endAsConflicted, flagSupersededVersions } from '../../../../src/db/publish.ts'
-import { deleteUncountedVersions } from '../../../../src/db/stage-publication.ts'
+import { deleteUnusedVersions } from '../../../../src/db/stage-publication.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
 import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../../../support/publish-plans.ts'
@@ -117,7 +117,7 @@ test('what commands and the schedule do is no finding', async () => {
   // Merged with that: its plans take the place of those in the copy.
   expect(await publishAs(db, decision(waiting), 'approve')).toMatchObject({ kind: 'published' })
   await flagSupersededVersions(db)
-  await deleteUncountedVersions(db)
+  await deleteUnusedVersions(db)
   await changeNewest('acme', secret)
   await changeNewest('boda', { kind: 'end' })
   await deleteLeftovers(db)

@@ -8,7 +8,7 @@ import { flagSupersededVersions } from '../../../../src/db/publish.ts'
 import type { PlanChange } from '../../../../src/db/publication-queries.ts'
 import {
   deleteAbandonedPublications,
-  deleteUncountedVersions,
+  deleteUnusedVersions,
   findChangedPublications,
 } from '../../../../src/db/stage-publication.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
@@ -194,7 +194,7 @@ function createRace(random: Random) {
   }
   const clean = async () => {
     const db = openOperatorDatabase(shuffled(0))
-    for (const work of [flagSupersededVersions, deleteUncountedVersions, deleteAbandonedPublications]) await work(db)
+    for (const work of [flagSupersededVersions, deleteUnusedVersions, deleteAbandonedPublications]) await work(db)
   }
 
   const kinds = [
