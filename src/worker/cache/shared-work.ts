@@ -12,7 +12,7 @@ interface Running<T> {
 
 /**
  * Returns a function that runs `work`, or waits for the work that another request runs under the same key. A request keeps the work
- * that it starts alive with `waitUntil`. If the request is cancelled even so, its work never settles: when the work is 11 s old, one of
+ * that it starts alive with `waitUntil`. If Cloudflare cancels the request all the same, its work never settles: when the work is 11 s old, one of
  * the waiting requests starts new work, and the others wait for the new work. All other work settles at the deadlines of D1 and KV, so the
  * map stays small.
  * @param clock the time in Unix milliseconds

@@ -115,7 +115,7 @@ export const plan = {
 /**
  * Publishes a change of a plan, or schedules it. If the plan already has the new values, prints its scheduled changes, and those that wait
  * for approval.
- * @throws UserError when there is nothing to schedule: the operator may think of the values after a pending change.
+ * @throws UserError when there is nothing to schedule: the operator may expect that a pending change is published first.
  */
 async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, run: ChangeRun): Promise<Output> {
   const { id, identifier } = prepared.plan

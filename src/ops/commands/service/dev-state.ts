@@ -47,12 +47,13 @@ export async function ensureSigningKey(): Promise<void> {
 export async function printAccess(store: Store, origin: string): Promise<void> {
   process.stdout.write(`
 The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
-${await prepareAccess(store, origin)}
+${await ensurePartner(store, origin)}
 
 `)
 }
 
-async function prepareAccess(store: Store, origin: string): Promise<string> {
+/** Creates the demo partner if there is no partner. @returns a text with its credentials, or with the way to a new secret. */
+async function ensurePartner(store: Store, origin: string): Promise<string> {
   const { target } = store
   const names = (await listPartners(store)).map(({ shortName }) => shortName)
   if (names.length === 0) {

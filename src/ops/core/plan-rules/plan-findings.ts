@@ -44,9 +44,8 @@ function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[],
 export const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
 export type ReturnField = (typeof returns)[number]
 
-/** @param value a return in percent per year. */
-export function isPlausibleReturn(value: number): boolean {
-  return value >= -50 && value <= 100
+export function isPlausibleReturn(percentPerYear: number): boolean {
+  return percentPerYear >= -50 && percentPerYear <= 100
 }
 
 /** Finds the values of a plan that are probably wrong, whatever the plan was before. @param today the day as YYYY-MM-DD. */
