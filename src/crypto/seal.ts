@@ -45,7 +45,7 @@ export function createSeal(signingKeys: SigningKeys<SealingKey>): Seal {
 /** The `info` of HKDF: keys that are derived for another purpose are different. */
 const purpose = new TextEncoder().encode('partner-investment-plan-catalog seal')
 
-/** Derives the key for seals from a signing key. @param encodedKey the bytes of the signing key in Base64url */
+/** Derives the key for seals from a signing key. @param encodedKey Base64url, as `importSigningKey` has checked. */
 async function deriveKey(encodedKey: string): Promise<CryptoKey> {
   const bytes = decodeBase64Url(encodedKey) ?? new Uint8Array()
   const signingKey = await crypto.subtle.importKey('raw', bytes, 'HKDF', false, ['deriveKey'])

@@ -205,7 +205,7 @@ function hasIdentifierOrId(
   { planId, document }: Record<'planId' | 'document', SQLWrapper>,
   identifierOrId: string,
 ): SQL {
-  // No identifier is a number.
+  // No identifier is a number, and no ID has more than 16 digits.
   return /^[0-9]{1,16}$/.test(identifierOrId)
     ? sql`${planId} = ${Number(identifierOrId)}`
     : sql`${document} ->> '$.identifier' = ${identifierOrId}`

@@ -49,7 +49,8 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
   for (const id of due) {
     // An earlier publication that the next run tries again may remove the cause of this conflict.
     const isConflictFinal = !isEarlierDelayed
-    if (await publishOrEnd(db, id, isConflictFinal, version)) isEarlierDelayed = true
+    const mustRetry = await publishOrEnd(db, id, isConflictFinal, version)
+    if (mustRetry) isEarlierDelayed = true
   }
   if (due.length > 0) await flagSupersededVersions(db)
 }

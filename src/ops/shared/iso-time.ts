@@ -1,9 +1,9 @@
-/** @returns such as `2026-11-21T12:00:00Z`. */
+/** @returns a text such as `2026-11-21T12:00:00Z`. */
 export function formatIsoTime(unixSeconds: number): string {
   return new Date(unixSeconds * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** @returns such as `2026-11-21T12:00:00Z`; null stays null. */
+/** @returns a text such as `2026-11-21T12:00:00Z`; null stays null. */
 export function formatOptionalTime(unixSeconds: number | null): string | null {
   return unixSeconds === null ? null : formatIsoTime(unixSeconds)
 }

@@ -17,13 +17,13 @@ export function describePlace({ env = 'local' }: Target): string {
 /** The commands that are scripts of package.json, such as `npm run dev`. */
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 
-/** @returns such as `npm run -s ops -- partner list` for `partner list`, or `npm run deploy -- --env staging` for a script. */
+/** @returns a text such as `npm run -s ops -- partner list` for `partner list`, or `npm run deploy -- --env staging` for a script. */
 export function prefixWithNpm(words: string): string {
   const [command = '', ...others] = words.split(' ')
   return scripts.has(command) ? ['npm run', command, '--', ...others].join(' ') : `npm run -s ops -- ${words}`
 }
 
-/** @returns such as `npm run -s ops -- partner list --remote --env staging`. */
+/** @returns a text such as `npm run -s ops -- partner list --remote --env staging`. */
 export function describeCommand({ remote, env, persistTo }: Target, ...words: string[]): string {
   return [
     prefixWithNpm(quoteWords(words)),

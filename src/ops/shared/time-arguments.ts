@@ -24,12 +24,12 @@ function createFormat(): Intl.DateTimeFormat {
   }
 }
 
-/** @returns such as `2026-12-01 06:00`, in the zone of the operators. */
+/** @returns a text such as `2026-12-01 06:00`, in the zone of the operators. */
 function formatWallClock(unixSeconds: number): string {
   return createFormat().format(unixSeconds * 1000)
 }
 
-/** @returns such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */
+/** @returns a text such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */
 export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${getZone()} (${formatIsoTime(unixSeconds)})`
 }

@@ -18,7 +18,7 @@ export const outagePauseMs = 10_000
 export const outageProbeMs = d1DeadlineMs + 1000
 /** A copy in KV that is older than this is written again, so that an outage always finds a recent copy. */
 export const kvRewriteMs = copyRenewalHours * 3600_000
-/** After KV refused a copy, the isolate waits this long before it writes the copy again. */
+/** After an isolate failed to store a copy in KV, it waits this long before it tries again. */
 export const kvRetryMs = 60_000
 
 /**

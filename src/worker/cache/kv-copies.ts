@@ -89,10 +89,7 @@ export async function readPartnerEntry(context: CacheContext, clientId: string):
   return { hasEntry: true, copy: undefined, endedAtMs: 0 }
 }
 
-/**
- * The command line finds the copy by the short name in the metadata. @returns the copy's time in Unix milliseconds, undefined if KV refused
- * it
- */
+/** Seals the copy of a partner, and writes it to KV. @returns the copy's time in Unix milliseconds, undefined if KV failed */
 export async function writePartnerCopy(
   context: CacheContext,
   clientId: string,
@@ -103,6 +100,7 @@ export async function writePartnerCopy(
   const { shortName, ...access } = partner
   const body = JSON.stringify(access)
   const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body), context.nowMs)
+  // During an outage, the command line finds the partner by this short name.
   const metadata = { shortName, checkedAtMs, mac }
   return (await writeCopy(context, 'partner', key, new TextEncoder().encode(body), metadata)) ? checkedAtMs : undefined
 }

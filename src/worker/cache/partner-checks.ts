@@ -119,8 +119,8 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
   }
 
-  /** Finds KV's entry for a partner. Reads KV at most once a minute per client. While KV fails, returns the entry that was read before. */
-  async function findEntry(context: CacheContext, clientId: string): Promise<PartnerEntry> {
+  /** Returns KV's entry for a partner, read within the last minute. While KV fails, returns the last entry, or else `entryWhileKvFails`. */
+  async function refreshEntry(context: CacheContext, clientId: string): Promise<PartnerEntry> {
     const heldEntry = clients.get(clientId)?.entry
     if (heldEntry && computeAgeMs(heldEntry.readAtMs, clock()) < maxAgeMs) return heldEntry
     const found = (await readPartnerEntry(context, clientId)) ?? heldEntry ?? entryWhileKvFails
@@ -128,7 +128,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     const client = clients.get(clientId)
     if (client) {
       client.entry = entry
-      // When D1 answers again, the copy is due at once, because it must replace a mark soon.
+      // The copy is due as soon as D1 answers: if the entry is a mark, the copy must replace it.
       client.storedAtMs = 0
     }
     // Keeps nothing for a client ID without an entry in KV: random IDs would fill the memory.
@@ -178,7 +178,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     findForOutage: async (context: CacheContext, clientId: string): Promise<ClientCheck | PartnerCopy | undefined> => {
       const { nowMs } = context
       const check = clients.get(clientId)?.check
-      const { copy, endedAtMs, hasEntry } = await findEntry(context, clientId)
+      const { copy, endedAtMs, hasEntry } = await refreshEntry(context, clientId)
       // While D1 fails, a command can end access only if KV has an entry. So without an entry, no check counts, except a young check: a new
       // entry may take a minute to arrive here.
       const isYoung = check !== undefined && computeAgeMs(check.checkedAtMs, nowMs) <= staleWhileRevalidateMs

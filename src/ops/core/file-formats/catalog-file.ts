@@ -39,7 +39,7 @@ export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOri
 
 /** @throws UserError with a line for each defect of the file and of its plans. */
 export function parseCatalog(json: string): CatalogFile {
-  const { value, wrongNames } = readJson(json)
+  const { value, wrongNames } = parseFile(json)
   const defects = wrongNames.map((path) => makeWrongNameDefect(value, path))
   const { data, error } = fileSchema.safeParse(value)
   if (error) defects.push(...listDefects(error, value, wholeFile, Object.keys(fileSchema.shape)))
@@ -64,7 +64,8 @@ export function parseCatalog(json: string): CatalogFile {
   return { plans: [...validPlans.keys()], origin }
 }
 
-function readJson(text: string): { value: unknown; wrongNames: Path[] } {
+/** Parses JSON. `wrongNames` are the paths of fields with a repeated or unsafe name. @throws UserError if the text is not JSON. */
+function parseFile(text: string): { value: unknown; wrongNames: Path[] } {
   try {
     return { value: JSON.parse(text), wrongNames: findWrongNames(text) }
   } catch (error) {

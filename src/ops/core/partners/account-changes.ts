@@ -105,7 +105,7 @@ async function insertRequestedChange(
 ): Promise<Pick<RecordedPartner, 'entries'>> {
   const { id, name, country, contact, shortName } = found.partner
   if (isAsRequested(found.partner, request)) return found
-  throwProblems(findReasonToRefuse(store, found.partner, request.kind))
+  throwProblems(describeRefusal(store, found.partner, request.kind))
   if (request.kind !== 'set') return insertChange(store, found, request, attribution)
   if (request.seenId !== undefined && request.seenId !== id) throw makeOvertakenError(store, shortName)
   const isNewContact = request.contact !== undefined && request.contact !== contact
@@ -122,7 +122,7 @@ async function insertNewSecret(
   attribution: Attribution,
 ) {
   const { shortName, country, clientId } = found.partner
-  throwProblems(findReasonToRefuse(store, found.partner, replacement.kind))
+  throwProblems(describeRefusal(store, found.partner, replacement.kind))
   const { clientSecret, secretHash } = await generateSecret(store)
   const made = await insertChange(store, found, { ...replacement, secretHash }, attribution)
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
@@ -158,7 +158,8 @@ function isAsRequested(partner: Partner, request: PartnerRequest): boolean {
   return fields.every((field) => request[field] === undefined || request[field] === partner[field])
 }
 
-function findReasonToRefuse({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
+/** @returns the lines of an error; an empty list for a change that the state of the partner allows. */
+function describeRefusal({ target }: Store, partner: Partner, kind: PartnerChange['kind']): string[] {
   const { shortName, endedAt, secrets } = partner
   // The oldest secret comes first, and the newest secret has no expiry: null if the partner has only one secret.
   const olderExpiresAt = secrets[0]?.expiresAt ?? null

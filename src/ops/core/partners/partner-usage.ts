@@ -14,7 +14,7 @@ export interface Usage {
   lastAt: string
 }
 
-/** Lists the latest first. Does not count refused token requests: their sender is unknown. @param name the short name or the client ID. */
+/** Counts requests by kind, status and error. Leaves out refused token requests: their sender is unknown. @param name a short name or client ID. */
 export async function readPartnerUsage(
   store: Store,
   query: QueryUsage,

@@ -25,12 +25,12 @@ export function findJumps({ after, paths }: ChangedPlan): PlanFinding[] {
     const isReturn = /^performance\d+$/.test(field)
     const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(field) && isAmountJump(from, to)
     if (!isJump) return []
-    const message = `${field} jumped from ${from} to ${to}. ${askForCause(from, to)}`
+    const message = `${field} jumped from ${from} to ${to}. ${suggestCause(from, to)}`
     return [{ rule: 'jump', subject: after.identifier, field, message }]
   })
 }
 
-function askForCause(from: number, to: number): string {
+function suggestCause(from: number, to: number): string {
   if (to === 0) return 'Is a value missing?'
   return from * to < 0 ? 'Is the sign wrong?' : 'Is it a misplaced decimal point?'
 }

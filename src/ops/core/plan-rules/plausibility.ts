@@ -91,7 +91,7 @@ function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly C
 /** Warns when the catalog or a list loses many plans, or a list its last plan. @param planCount the number of plans before the change. */
 function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListSizeChange): string[] {
   /** @param place the catalog or a list, which has `total` plans before the change. @param isThere whether a plan is in this place. */
-  const warnOfRemovals = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
+  const listRemovalWarnings = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
     const removed = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))
     // One plan is an ordinary change, however short the list is.
     const isMany = removed.length > 1 && removed.length > total * maxRemovedShare
@@ -99,10 +99,10 @@ function describeRemovals(changes: readonly PlanChange[], planCount: number, lis
   }
   const countries = [...lists.before].toSorted(([a], [b]) => a.localeCompare(b))
   return [
-    ...warnOfRemovals('the catalog', planCount, () => true),
+    ...listRemovalWarnings('the catalog', planCount, () => true),
     ...countries.flatMap(([country, { plans }]) =>
       lists.after.has(country)
-        ? warnOfRemovals(`the list of ${country}`, plans, ({ viewableIn }) => viewableIn.includes(country))
+        ? listRemovalWarnings(`the list of ${country}`, plans, ({ viewableIn }) => viewableIn.includes(country))
         : `${country} loses its last plan: its list will be empty.`,
     ),
   ]

@@ -53,7 +53,7 @@ export function createCauseFinder(conflicts: readonly FieldConflict[]) {
   }
 }
 
-/** @returns such as `set performance1 of gold to 13.4`; without a field such as `added gold`. */
+/** @returns a text such as `set performance1 of gold to 13.4`; without a field such as `added gold`. */
 function describeChange({ before, after }: PlanChange, field: string | undefined): string {
   const identifier = (after ?? before)?.identifier
   if (field !== undefined) return `set ${field} of ${identifier} to ${abbreviate(Reflect.get(after ?? {}, field))}`

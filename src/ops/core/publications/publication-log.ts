@@ -144,7 +144,7 @@ export async function requireChange({ db, target }: Store, id: number, identifie
   ])
 }
 
-/** @returns such as `Did you mean gold?`, for a mistyped identifier; undefined when no plan has a similar identifier. */
+/** @returns a question such as `Did you mean gold?`, for a mistyped identifier; undefined when no plan has a similar identifier. */
 export async function suggestPlan({ db }: Store, name: string): Promise<string | undefined> {
   const identifiers = (await selectSummaries(db)).map(({ identifier }) => identifier)
   return suggestName(name, identifiers)
