@@ -5,7 +5,7 @@ import { chooseExportFormat, formatCatalogFile, readCatalog, readUpdate } from '
 import { prepareImport, prepareUpdate, type CatalogImport } from '../../core/catalog/catalog-import.ts'
 import { readCatalogAt } from '../../core/catalog/catalog-plans.ts'
 import type { Doubts } from '../../core/plan-rules/plausibility.ts'
-import { readPublication, type ForecastRow } from '../../core/publications/publication-log.ts'
+import { requirePublicationWithChanges, type ForecastRow } from '../../core/publications/publication-log.ts'
 import { cancelRedone, prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
 import { listDoubts } from '../../core/publications/proposal.ts'
 import {
@@ -120,7 +120,7 @@ export const catalog = {
     json: 'an object, with each plan before and after',
     async run({ number: id, json, review }, { store, warn, report }) {
       if (review !== undefined) await checkFileIsNew(review)
-      const { row, changes } = await readPublication(store, id)
+      const { row, changes } = await requirePublicationWithChanges(store, id)
       // The approver reads the warnings that the author read.
       const doubts = await readDoubts(store, row, changes)
       await writeReview(review, { changes, ...doubts }, { report })
@@ -190,7 +190,7 @@ export const catalog = {
       if (review !== undefined) await checkFileIsNew(review)
       // If the catalog changes before the operator answers, shows the publication again, and asks again.
       for (;;) {
-        const { row, changes, revision, redoneActor } = await readPublication(run.store, id)
+        const { row, changes, revision, redoneActor } = await requirePublicationWithChanges(run.store, id)
         checkApprovable(run.store, row, run.attribution.actor)
         const note = row.note === null ? [] : [`Note: ${row.note}`]
         const redone =
@@ -216,7 +216,7 @@ export const catalog = {
     example: 'catalog cancel 12',
     asks: true,
     async run({ number: id }, run) {
-      const { row, changes } = await readPublication(run.store, id)
+      const { row, changes } = await requirePublicationWithChanges(run.store, id)
       if (isOpen(row)) {
         run.reportAsked(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
@@ -274,7 +274,7 @@ async function describeDecision(before: PublicationRow, after: PublicationRow, {
 
 /** Says what a publication changed, after it was merged with later changes by others. The text follows `Publication 12 is published`. */
 async function describeMerge(store: Store, id: number): Promise<string> {
-  const { changes } = await readPublication(store, id)
+  const { changes } = await requirePublicationWithChanges(store, id)
   const changedNothing = changes.every(({ before, after }) => isSameJson(before, after))
   return changedNothing
     ? ', and changed nothing, because others had made the same change'

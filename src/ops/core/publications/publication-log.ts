@@ -89,7 +89,7 @@ export async function forecastPlans(
   return forecastPublications(await readPending(db, due, { scope: 'may-conflict', firstChange })).plans
 }
 
-export interface ReadPublication {
+export interface PublicationWithChanges {
   row: ForecastRow
   /**
    * The plans that the publication changes. A waiting publication, and the only scheduled publication, have plans that are merged with
@@ -102,7 +102,7 @@ export interface ReadPublication {
   redoneActor: string | undefined
 }
 
-export async function readPublication(store: Store, id: number): Promise<ReadPublication> {
+export async function requirePublicationWithChanges(store: Store, id: number): Promise<PublicationWithChanges> {
   const { db } = store
   const row = await requirePublication(store, id)
   const redone = row.redoneId === null ? undefined : await requirePublication(store, row.redoneId)

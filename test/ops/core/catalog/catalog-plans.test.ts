@@ -3,7 +3,10 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../../src/ops/core/file-formats/catalog-file.ts'
 import { requirePlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
-import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
+import {
+  listPublications,
+  requirePublicationWithChanges,
+} from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { spreadTimes } from '../../../support/publish-plans.ts'
@@ -99,7 +102,7 @@ describe('a plan that was added, changed, removed and added again', () => {
 
     for (const [step, { id }] of [...rows.entries()].slice(1).toReversed()) {
       const [before, after] = [states[step - 1]?.[1] ?? null, states[step]?.[1] ?? null]
-      expect((await readPublication(store, id)).changes).toEqual([{ planId: 2, before, after }])
+      expect((await requirePublicationWithChanges(store, id)).changes).toEqual([{ planId: 2, before, after }])
       await publishChange(store, await prepareUndo(store, id), request)
       expect(await listPlans(store)).toEqual(states[step - 1])
     }

@@ -6,7 +6,10 @@ import { endAsConflicted, selectDuePublications } from '../../../../src/db/publi
 import { pendingStates } from '../../../../src/db/schema.ts'
 import { deleteAbandonedPublications } from '../../../../src/db/stage-publication.ts'
 import { listDoubts, makeProposal } from '../../../../src/ops/core/publications/proposal.ts'
-import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
+import {
+  listPublications,
+  requirePublicationWithChanges,
+} from '../../../../src/ops/core/publications/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
 import {
   approvePublication,
@@ -163,7 +166,7 @@ test('a publication conflicts if an earlier one changes the same field, but not 
   await setFields(store, 'cash', ['hint=Early', 'name=New'], { ...request, dueAt: early })
   const reason = expect.stringMatching(`^publication ${before.id + 1} .*hint of cash`)
   expect(await listConflicts()).toEqual([null, null, reason])
-  expect((await readPublication(store, publication?.id ?? 0)).row.willConflict).toEqual(reason)
+  expect((await requirePublicationWithChanges(store, publication?.id ?? 0)).row.willConflict).toEqual(reason)
   await setFields(store, 'cash', ['name=Newer'], request)
   expect(await listConflicts()).toEqual(['others changed name of cash', null, null])
 })
@@ -259,7 +262,7 @@ describe('with approval', () => {
     await setHint('cash', 'Overtaken')
     await approvePublication(careful, publication?.id ?? 0, boris)
     const id = renamed?.id ?? 0
-    expect((await readPublication(store, id)).row.willConflict).toContain('category.name of cash')
+    expect((await requirePublicationWithChanges(store, id)).row.willConflict).toContain('category.name of cash')
     for (const choice of [{}, { exceptChanged: true }])
       await expect(makeProposal(store, await prepareRedo(store, id, choice))).rejects.toThrow(
         /^Plan "\w+": category.name: expected .*, as in plan "silver"/,
