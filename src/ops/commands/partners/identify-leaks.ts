@@ -38,7 +38,7 @@ interface LiveSecrets {
   keys: readonly Key[] | undefined
 }
 
-/** @throws UserError when the text has no leak. If the database or the keys can't be read, prints what is known of each leak, and then throws. */
+/** @throws UserError if no line has or may have a leak. If the database or the keys can't be read, prints what is known, and then throws. */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: allLeaks, suspectLines } = findLeaks(text)
   const hints = Object.entries(suspectLines).flatMap(([kind, numbers]) =>
