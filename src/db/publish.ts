@@ -41,7 +41,7 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
   }
 }
 
-/** Writes the condition that a revision is still the newest of the catalog: nothing was published after it. */
+/** Writes the condition that nothing was published after a revision. Casts, because the HTTP API passes numbers as text. */
 export const isNewestRevision = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
 export function makeApprovalValues({ actor, note }: Decision): Assignments<typeof publications> {

@@ -162,7 +162,7 @@ function readComparedRow(row: ComparedRow): ComparedVersion {
 const otherOwn = alias(planVersions, 'other_own')
 const otherPublication = alias(publications, 'other_publication')
 
-/** Selects a text that differs if a plan has another identifier or another object, such as its category: plans share these values. */
+/** Selects a text of the identifier and the objects of a plan, such as its category. A change of this text may contradict other plans. */
 const selectSharedValues = (document: SQLWrapper) => sql`(
   select group_concat(value) from json_each(${document}) where type = 'object' or key = 'identifier'
 )`

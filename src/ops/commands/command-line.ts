@@ -187,7 +187,8 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   try {
     // A dry run changes nothing, so it needs no author.
     const attribution = verb.changes && !dryRun ? await readAttribution(verb, values, target, context) : undefined
-    if (verb.store !== undefined) return await runAndPrint(attribution)
+    const getsOpenStore = verb.store === undefined
+    if (!getsOpenStore) return await runAndPrint(attribution)
     return await run.withStore(target, (store) => runAndPrint(attribution, store))
   } catch (error) {
     const { outcome, isMarked = false } = context.effect

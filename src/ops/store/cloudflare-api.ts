@@ -124,17 +124,16 @@ async function fetchJson(url: string, request: RequestInit): Promise<Record<stri
 /** The message says what to check. @param answer the body as JSON; empty when it is no JSON object. @param text the body. */
 function makeAnswerError(response: Response, answer: Record<string, unknown>, text: string): CloudflareError {
   const { status, ok, headers } = response
-  const list: unknown = answer['errors']
-  const errors = [...(Array.isArray(list) ? (list as unknown[]) : []), readPath(list, 0, 'error_chain', 0)].filter(
-    isJsonObject,
-  )
+  const firstCause = readPath(answer, 'errors', 0, 'error_chain', 0)
+  const errors = [answer['errors'], firstCause].flat().filter(isJsonObject)
   const codes = errors.map(({ code }) => code)
   // The body of a success was cut off: the call may have had its effect.
   const isCutOff = ok && answer['success'] !== false
 
   const redirectUrl = status >= 300 && status < 400 ? headers.get('Location') : null
-  const isWebPage = status < 500 && text.trimStart().startsWith('<')
-  if (redirectUrl || isWebPage) {
+  // A web page with a status from 500 is Cloudflare's own: the call failed, and is repeated.
+  const isPageOfProxy = status < 500 && text.trimStart().startsWith('<')
+  if (redirectUrl || isPageOfProxy) {
     const found = redirectUrl ? `a redirect to ${abbreviate(redirectUrl)}` : 'a web page'
     const advice = 'check your proxy or firewall, and CLOUDFLARE_API_BASE_URL'
     const message = `${new URL(response.url).host} answered ${status} with ${found}, not as Cloudflare's API does: ${advice}.`

@@ -55,8 +55,8 @@ export function createD1State(clock: () => number) {
     return true
   }
 
-  /** Confirms all checks that were made at the newest change. If the ID is new, no answer confirms the earlier checks any more. */
-  function confirmChecks(id: number, askedAtMs: number): void {
+  /** Sets the newest change, and confirms all checks that were made at it. After a new ID, no answer confirms the earlier checks any more. */
+  function setNewestId(id: number, askedAtMs: number): void {
     if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
     // A late answer must not set the time back. But if the clock stepped back, the time is ahead of the clock, and is corrected.
     else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
@@ -75,7 +75,7 @@ export function createD1State(clock: () => number) {
     const isSameRevision = newestRevision === revisionBefore
     const isSameChange = newestChange === changeBefore
     if (isSameRevision || revision > newestRevision) newestRevision = revision
-    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) confirmChecks(changeId, context.nowMs)
+    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) setNewestId(changeId, context.nowMs)
     return primary
   }
 
@@ -101,7 +101,7 @@ export function createD1State(clock: () => number) {
       const isBehind = revision < newestRevision || (changeId !== undefined && changeId < newestChange.id)
       if (isBehind || !isNewEnough(nearest)) return readPrimary(context, query)
       newestRevision = revision
-      if (changeId !== undefined) confirmChecks(changeId, context.nowMs)
+      if (changeId !== undefined) setNewestId(changeId, context.nowMs)
       return nearest
     },
     readPrimary,

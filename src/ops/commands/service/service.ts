@@ -118,7 +118,7 @@ async function runDoctor(
 ): Promise<NamedResult[]> {
   const migrations = await listMigrationFiles()
   const secrets = await openSecrets(target)
-  const environment = { migrations, secrets, ...(target.remote && { isReplicated: () => isReplicated(target) }) }
+  const environment = { migrations, secrets, ...(target.remote && { askIfReplicated: () => isReplicated(target) }) }
   return withStore(target, (store) => runDoctorChecks(store, environment, clock, isThorough))
 }
 

@@ -143,7 +143,7 @@ async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChan
   ])
 }
 
-/** Selects the catalog from which a file was exported. @throws UserError when the record does not know the revision of the file. */
+/** Selects the catalog from which a file was exported. @throws UserError for a file of another catalog, or of a revision that the record lacks. */
 async function selectExportedCatalog(
   db: OperatorDatabase,
   origin: CatalogOrigin,

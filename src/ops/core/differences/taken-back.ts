@@ -45,7 +45,7 @@ function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentCh
   })
 }
 
-/** Tells if a value is new although it equals the value before `earlier`. */
+/** Tells if a value of `change` is new, and does not take `earlier` back, although it equals the value before `earlier`. */
 function isNewValue(path: string, change: PlanChange, earlier: PlanChange): boolean {
   // `earlier` added the plan: only the removal of the plan takes `earlier` back.
   if (earlier.before === null && change.after !== null) return true

@@ -50,6 +50,7 @@ function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string
 
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
+  // An ended partner is suspended, too.
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
   return [...Map.groupBy(empty, ({ country }) => country)].map(([country, ofCountry]) => {
     const names = nameSome(ofCountry.map(({ shortName }) => shortName))

@@ -56,7 +56,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   })
 }
 
-/** Lists the pending publications of `rows`. If one is scheduled, adds all other scheduled publications, because two may conflict. */
+/** Lists pending `rows`. Adds all scheduled publications if `rows` has one: a forecast compares only scheduled publications with each other. */
 async function listForForecast(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
   const pending = rows.filter(isPending)
   if (pending.every(({ state }) => state !== 'scheduled')) return pending

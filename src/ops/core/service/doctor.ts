@@ -29,13 +29,13 @@ export interface Environment {
   migrations: readonly string[]
   secrets: Pick<WorkerSecrets, 'list'>
   /** Asks Cloudflare whether read replication is on. Undefined for the local environment. */
-  isReplicated?: () => Promise<boolean>
+  askIfReplicated?: () => Promise<boolean>
 }
 
 /** @param isThorough whether to check the plans, too, and the hash of every version of a plan, for which all versions are read. */
 export async function runDoctorChecks(
   store: Store,
-  { migrations, secrets, isReplicated }: Environment,
+  { migrations, secrets, askIfReplicated }: Environment,
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
 ): Promise<NamedResult[]> {
@@ -44,7 +44,7 @@ export async function runDoctorChecks(
   // Without a database that answers and has all migrations, its other checks would fail with messages that say less.
   const isDatabaseUsable = schemaResults.every(({ level }) => level !== 'problem')
   const checks = {
-    ...(isReplicated && { database: () => checkReplication(isReplicated) }),
+    ...(askIfReplicated && { database: () => checkReplication(askIfReplicated) }),
     ...(isDatabaseUsable && {
       catalog: () => checkListedPlans(store),
       publications: () => checkPublications(store),
@@ -121,8 +121,8 @@ function checkMigrations(filesOfCheckout: readonly string[], applied: readonly s
   )
 }
 
-async function checkReplication(isReplicated: () => Promise<boolean>): Promise<CheckResult> {
-  if (await isReplicated()) return ok('Read replication is on.')
+async function checkReplication(askIfReplicated: () => Promise<boolean>): Promise<CheckResult> {
+  if (await askIfReplicated()) return ok('Read replication is on.')
   return problem(
     'Read replication is off: partners far from the database get slow answers. See "The first deploy" in src/worker/DEPLOY.md.',
   )

@@ -45,11 +45,11 @@ const makeSecrets = (live: string[], latest = live): SecretNames => ({
   live: live.map((one) => `JWT_KEY_${one}`),
   latest: latest.map((one) => `JWT_KEY_${one}`),
 })
-const isReplicated = async () => true
+const askIfReplicated = async () => true
 
 interface Circumstances {
   on?: Store
-  isReplicated?: () => Promise<boolean>
+  askIfReplicated?: () => Promise<boolean>
   known?: string[]
   secrets?: SecretNames | (() => Promise<never>)
   /** Changes the database first. */
@@ -59,14 +59,14 @@ interface Circumstances {
 /** @returns what doctor says, as a line for each finding. */
 async function check({
   on = store,
-  isReplicated: replication,
+  askIfReplicated: replication,
   known = migrations,
   secrets = { live: [`JWT_KEY_${kid}`, 'OTHER'], latest: [`JWT_KEY_${kid}`] },
   prepare = async () => {},
 }: Circumstances = {}) {
   await prepare()
   const list = typeof secrets === 'function' ? secrets : async () => secrets
-  const environment = { migrations: known, secrets: { list }, ...(replication && { isReplicated: replication }) }
+  const environment = { migrations: known, secrets: { list }, ...(replication && { askIfReplicated: replication }) }
   const checks = await runDoctorChecks(on, environment, { nowMs: Date.now }, true)
   return checks.map(({ level, name, message }) => `${level} ${name}: ${message}`)
 }
@@ -111,9 +111,9 @@ test.each<[string, Circumstances]>([
   ],
   [
     'problem database: Read replication is off: partners far from the database get slow answers. See "The first deploy" in src/worker/DEPLOY.md.',
-    { isReplicated: async () => false },
+    { askIfReplicated: async () => false },
   ],
-  ['problem database: Cloudflare answered 500: x.', { isReplicated: down }],
+  ['problem database: Cloudflare answered 500: x.', { askIfReplicated: down }],
   [unlisted, { prepare: () => env.DB.exec(`update plan_versions set viewable_in = '[]'`) }],
   [unlisted, { prepare: emptyStores }],
   ['problem cache: KV is down.', { on: { ...storeWithoutCache, target: deployed.target } }],
@@ -137,11 +137,11 @@ test.each<[string, Circumstances]>([
   ],
 ])('%s', async (line, circumstances) => {
   const [, name = ''] = line.split(/[ :]/)
-  expect(await findLines(name, { on: deployed, isReplicated, ...circumstances })).toEqual([line])
+  expect(await findLines(name, { on: deployed, askIfReplicated, ...circumstances })).toEqual([line])
 })
 
 describe('while D1 fails', () => {
-  const failing = (error: Error) => check({ on: withoutDatabase(deployed, error), isReplicated })
+  const failing = (error: Error) => check({ on: withoutDatabase(deployed, error), askIfReplicated })
   const rest = [
     'ok database: Read replication is on.',
     'ok cache: KV answers.',
@@ -179,11 +179,11 @@ describe('while D1 fails', () => {
 test('after a rollback, a key that was dropped and one that is missing are named with their fix', async () => {
   await dropKey(createMemorySecrets(), store, attribution, old)
   const secrets = makeSecrets([later, old], [kid])
-  expect(await findLines('keys', { on: deployed, isReplicated, secrets })).toEqual([
+  expect(await findLines('keys', { on: deployed, askIfReplicated, secrets })).toEqual([
     `problem keys: The key ${old} was dropped, but is in use. Drop it again: npm run -s ops -- keys drop ${old} --leaked ${flags}`,
     `warning keys: The next deploy changes the keys from ${later}, ${old} to ${kid}. Run: npm run deploy -- --env staging`,
   ])
-  expect(await findLines('keys', { on: deployed, isReplicated, secrets: makeSecrets([], [kid]) })).toEqual([
+  expect(await findLines('keys', { on: deployed, askIfReplicated, secrets: makeSecrets([], [kid]) })).toEqual([
     `problem keys: ${noKey} npm run deploy -- --env staging`,
     `warning keys: The next deploy changes the keys from none to ${kid}. Run: npm run deploy -- --env staging`,
   ])
