@@ -43,7 +43,7 @@ export async function openTemporaryDatabase(
       if (action === SQLITE_FUNCTION && checkFunctions.has(detail ?? '')) return SQLITE_OK
       // CREATE updates sqlite_master. SQLite itself refuses an UPDATE of sqlite_master.
       if (action === SQLITE_UPDATE && subject === 'sqlite_master') return SQLITE_OK
-      deniedSubject = subject === null ? '' : `: ${abbreviate(subject)}`
+      deniedSubject = subject === null ? '' : `; a statement about ${abbreviate(subject)} is refused`
       return SQLITE_DENY
     })
   database.exec('begin')

@@ -221,7 +221,7 @@ export const partner = {
       return withStore(target, async (store) => {
         const usage = await readPartnerUsage(store, query, shortName, since)
         const note =
-          usage.length === 0 ? `${shortName} has made no request since ${formatLocalTime(since)}.` : undefined
+          usage.length === 0 ? `No request of ${shortName} was counted since ${formatLocalTime(since)}.` : undefined
         return { data: usage, note }
       })
     },

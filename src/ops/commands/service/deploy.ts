@@ -45,7 +45,7 @@ npm run check fails.`,
     progress?.show('Step 1 of 4: reading the environment')
     const warnings = await listDeployWarnings(target, allowDirty, run)
     if (warnings.length > 0) {
-      await run.confirm(`${warnings.join(' ')} Its code will replace the code that is live.`, target)
+      await run.confirm(`${warnings.join(' ')} The code of this checkout will replace the code that is live.`, target)
     }
     // The site names this address, and the smoke test calls it.
     const origin = url ?? (await requireOrigin(target))

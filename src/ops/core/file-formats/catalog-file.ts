@@ -200,7 +200,7 @@ export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: r
   const identifiersById = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
   const idsByIdentifier = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
   const ids = [...catalog, ...plans].map(({ id }) => id).filter((id) => id < suggestedIdLimit)
-  let highestId = ids.reduce((highest, id) => Math.max(highest, id), 0)
+  let freeId = ids.reduce((highest, id) => Math.max(highest, id), 0) + 1
   return plans.flatMap(({ id, identifier }): Defect[] => {
     const place: Place = { ...locateByIdentifier(identifier), field: 'id' }
     const ownerOfId = identifiersById.get(id) ?? identifier
@@ -211,8 +211,8 @@ export function findIdentityMismatches(plans: readonly CatalogPlan[], catalog: r
       return [{ place, expected: `${idInCatalog}, its id in the catalog`, found, fix: 'A plan keeps its id.' }]
     }
     if (!isTaken) return []
-    highestId += 1
-    const fix = `A plan keeps its identifier; for a new plan, the id ${highestId} is free.`
+    const fix = `A plan keeps its identifier; for a new plan, the id ${freeId} is free.`
+    freeId += 1
     return [{ place, expected: 'an id that no other plan of the catalog has', found, fix }]
   })
 }

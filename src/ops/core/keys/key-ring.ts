@@ -72,7 +72,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   const nextNewerKid = kids[kids.indexOf(kid) - 1]
   if (nextNewerKid === undefined) {
     const rotate = describeCommand(target, 'keys', 'rotate')
-    throw new UserError([`The key ${kid} is the newest.`, `Rotate first: ${rotate}`, leaked])
+    throw new UserError([`The key ${kid} is the newest: it signs, or soon will.`, `Rotate first: ${rotate}`, leaked])
   }
   // Until the next newer key signs, the key also signs the copies of partners in KV. KV keeps a copy for `staleIfErrorHours`. While D1
   // fails, the Worker uses a copy only if it has the key that signed the copy.

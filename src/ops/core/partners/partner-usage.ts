@@ -14,15 +14,15 @@ export interface Usage {
   lastAt: string
 }
 
-/** Counts requests by kind, status and error. Leaves out refused token requests: their sender is unknown. @param name a short name or client ID. */
+/** Counts requests by kind, status and error, also wrong secrets. Leaves out refusals before the partner is known, such as expired_token. */
 export async function readPartnerUsage(
   store: Store,
   query: QueryUsage,
-  name: string,
+  shortNameOrClientId: string,
   sinceSeconds: number,
 ): Promise<Usage[]> {
   // Safe in SQL: the short name of a partner has only letters, digits and hyphens.
-  const { shortName } = await requirePartner(store, name)
+  const { shortName } = await requirePartner(store, shortNameOrClientId)
   // A row of the dataset stands for `_sample_interval` requests, because Cloudflare may store only a sample.
   const rows = await query(
     (dataset) =>

@@ -27,7 +27,7 @@ test('partner usage counts lists, tokens and errors, and says when the partner w
   const list = '/api/v3/partners/:shortName/plans'
   record(20, list, 200, '', '2026-11-21T10:00:00Z')
   record(60, list, 304, '', '2026-11-22T10:00:00Z')
-  record(3, list, 401, 'expired_token', '2026-11-20T10:00:00Z')
+  record(3, list, 401, 'invalid_token', '2026-11-20T10:00:00Z')
   record(8, '/api/v3/partners/auth', 200, '', '2026-11-22T09:00:00Z')
   record(1, list, 200, '', '2026-10-31T00:00:00Z')
   record(1, list, 200, '', '2026-11-22T00:00:00Z', 'other')
@@ -38,7 +38,7 @@ test('partner usage counts lists, tokens and errors, and says when the partner w
 list     304                    60        2026-11-22T10:00:00Z
 token    200                    8         2026-11-22T09:00:00Z
 list     200                    20        2026-11-21T10:00:00Z
-list     401     expired_token  3         2026-11-20T10:00:00Z
+list     401     invalid_token  3         2026-11-20T10:00:00Z
 `,
   })
 })

@@ -205,7 +205,7 @@ test('a trigger of the database is named, and does not run', async () => {
   const { code, stderr } = await run(['compare', file])
   await execute('drop trigger secretly')
   expect(code).toBe(2)
-  expect(stderr).toMatch(/^The database is damaged: .*: "secretly"\./)
+  expect(stderr).toMatch(/^The database is damaged: .* about "secretly" is refused\./)
 })
 
 test.each([

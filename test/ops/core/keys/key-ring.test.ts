@@ -111,7 +111,7 @@ describe('a drop', () => {
     const leaked = `If the key leaked: npm run -s ops -- keys drop ${second} --leaked ${flags}`
     await expectRefusal(
       check([first, second], second),
-      `The key ${second} is the newest.\nRotate first: npm run -s ops -- keys rotate ${flags}\n${leaked}`,
+      `The key ${second} is the newest: it signs, or soon will.\nRotate first: npm run -s ops -- keys rotate ${flags}\n${leaked}`,
     )
     for (const successor of [soon, started]) {
       const until = new Date((successor + 30 * hour) * 1000).toISOString().replace('.000', '')
