@@ -93,10 +93,9 @@ export async function readPartnerEntry(context: CacheContext, clientId: string):
 export async function writePartnerCopy(
   context: CacheContext,
   clientId: string,
-  copy: PartnerCopy,
+  { partner, checkedAtMs }: PartnerCopy,
 ): Promise<number | undefined> {
   const key = getPartnerKey(clientId)
-  const { partner, checkedAtMs } = copy
   const { shortName, ...access } = partner
   const body = JSON.stringify(access)
   const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body), context.nowMs)

@@ -83,7 +83,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
   /**
    * Answers with the list of the newest revision. While D1 fails, answers with the list that memory or KV has.
-   * @throws StorageError when D1 fails, and neither memory nor KV has a usable list. RateLimitError if the client loads too many lists
+   * @throws StorageError when D1 fails, and neither memory nor KV has a usable list; RateLimitError after too many filtered lists
    */
   async function readList(request: ListRequest, { checkedAtMs, failure, early }: ReadOptions): Promise<ListAnswer> {
     const { context, key } = request
