@@ -3,8 +3,8 @@ import { abbreviate } from '../../abbreviate.ts'
 import { describeCountryHint, isCountryCode } from '../../catalog/country-codes.ts'
 import { throwProblems } from './user-error.ts'
 
-/** @returns a sentence if the text is no country code, with a hint for codes such as `UK`; undefined for a country code. */
-export function findCountryProblem(country: string): string | undefined {
+/** @returns a sentence, with a hint for codes such as `UK`; undefined for a country code. */
+export function describeCountryProblem(country: string): string | undefined {
   if (isCountryCode(country)) return undefined
   return `The country must be an ISO 3166-1 alpha-2 code, such as KE; it is ${abbreviate(country)}${describeCountryHint(country)}.`
 }
@@ -15,5 +15,5 @@ export function toUpperCaseCode(country: string): string {
 }
 
 export function checkCountry(country: string): void {
-  throwProblems([findCountryProblem(country)])
+  throwProblems([describeCountryProblem(country)])
 }

@@ -9,8 +9,8 @@ import { isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { findCountryProblem, toUpperCaseCode } from '../../shared/country.ts'
-import { findLineProblem } from '../../shared/line-problem.ts'
+import { describeCountryProblem, toUpperCaseCode } from '../../shared/country.ts'
+import { describeLineProblem } from '../../shared/line-problem.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
 import { recordChange } from '../record/recorded-change.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
@@ -78,7 +78,10 @@ export async function createPartner(
   attribution: Attribution,
 ): Promise<Credentials> {
   const { shortName, name, country } = partner
-  throwProblems([findShortNameProblem(shortName), ...findFieldProblems({ name, country, contact: contact || null })])
+  throwProblems([
+    describeShortNameProblem(shortName),
+    ...findFieldProblems({ name, country, contact: contact || null }),
+  ])
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
   const row = { ...partner, clientId, secretHash }
@@ -97,7 +100,7 @@ export async function storeContact({ db }: Store, shortName: string, contact: st
   await setContact(db, shortName, contact)
 }
 
-export function findShortNameProblem(shortName: string): string | undefined {
+export function describeShortNameProblem(shortName: string): string | undefined {
   if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
@@ -106,9 +109,9 @@ export function findShortNameProblem(shortName: string): string | undefined {
 export function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
-    name === undefined ? undefined : findLineProblem('name', name, maxLineLength),
-    country === undefined ? undefined : findCountryProblem(country),
-    contact === null ? undefined : findLineProblem('contact', contact, maxLineLength),
+    name === undefined ? undefined : describeLineProblem('name', name, maxLineLength),
+    country === undefined ? undefined : describeCountryProblem(country),
+    contact === null ? undefined : describeLineProblem('contact', contact, maxLineLength),
   ]
 }
 

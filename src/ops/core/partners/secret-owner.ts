@@ -6,7 +6,7 @@ import { findMatchingHash } from '../../../crypto/client-secret.ts'
 import { selectPartners, selectStoredSecrets, type LiveSecret } from '../../../db/partner-queries.ts'
 import { isJsonObject, parseJson } from '../../../json.ts'
 import type { Store } from '../../store/store.ts'
-import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
+import { describeShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
 import { findSecrets, type FoundSecret } from '../../shared/secret-forms.ts'
 
 /** The claims of a token whose signature was not checked: somebody may have forged it. Times are Unix seconds. */
@@ -65,7 +65,7 @@ function readClaims(payload: string): TokenClaims | undefined {
   const claims = bytes && parseJson(new TextDecoder().decode(bytes))
   const { sub, partner, iat, exp } = isJsonObject(claims) ? claims : {}
   if (typeof sub !== 'string' || !isUnixSeconds(iat) || !isUnixSeconds(exp)) return undefined
-  const isNamed = typeof partner === 'string' && findShortNameProblem(partner) === undefined
+  const isNamed = typeof partner === 'string' && describeShortNameProblem(partner) === undefined
   return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
 }
 

@@ -1,6 +1,6 @@
 // The attribution of a change says who makes the change, with which command, and why. The record keeps it.
 import { throwProblems, UserError } from '../../shared/user-error.ts'
-import { findLineProblem } from '../../shared/line-problem.ts'
+import { describeLineProblem } from '../../shared/line-problem.ts'
 import { findSecrets } from '../../shared/secret-forms.ts'
 
 export interface Attribution {
@@ -40,8 +40,8 @@ export function makeAttribution({ actor, command, note }: Partial<Attribution> &
   if (actor.toLowerCase() === 'schedule') {
     throw new UserError('The record uses the name schedule for the Worker: choose another name.')
   }
-  const noteProblem = note ? findLineProblem('note', note, maxLengths.note) : undefined
-  throwProblems([findLineProblem('actor', actor, maxLengths.actor), noteProblem])
+  const noteProblem = note ? describeLineProblem('note', note, maxLengths.note) : undefined
+  throwProblems([describeLineProblem('actor', actor, maxLengths.actor), noteProblem])
   const isTooLong = command.length > maxLengths.command
   const shortCommand = isTooLong ? `${command.slice(0, maxLengths.command - 1)}…` : command
   return { actor, command: shortCommand, note: note || null }
