@@ -16,7 +16,7 @@ export async function buildSearchIndex(sections: readonly Section[]): Promise<Se
   const entries = (await Promise.all(sections.flatMap(({ pages }) => pages).map(listEntries))).flat()
   for (const [url, words] of Object.entries(synonyms)) {
     const entry = entries.find((each) => each.url === url)
-    if (entry === undefined) throw new Error(`No page has ${url}, for which the search has synonyms.`)
+    if (entry === undefined) throw new Error(`search-synonyms.json has words for ${url}, which no page has.`)
     entry.synonyms = words
   }
   return entries

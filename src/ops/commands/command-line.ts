@@ -74,9 +74,7 @@ function isExpectedError(error: unknown): error is Error {
   return error instanceof Error && expectedErrors.has(error.name)
 }
 
-/**
- * Adds all nouns, and the verbs of the typed noun: the code of other verbs is not loaded. @param showsAll whether --help lists all nouns.
- */
+/** Adds all nouns, and loads the verbs of the typed noun only. @param showsAll whether --help lists all nouns. */
 async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<ParsedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')

@@ -57,9 +57,9 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
       throw new UserError([`The local database in ${state} is not migrated.`, `Run: ${migrateCommand}`])
     }
     // CONSTRAINT and ERROR come from a statement. Other codes, such as SQLITE_FULL, come from the files.
-    const isOfSqliteFiles = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
-    const isOfSystem = describeSystemError(error) !== undefined
-    if (!isOfSqliteFiles && !isOfSystem) throw error
+    const isSqliteFileError = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
+    const isSystemError = describeSystemError(error) !== undefined
+    if (!isSqliteFileError && !isSystemError) throw error
     throw new UserError([
       `The local state in ${state} can't be used: ${getCauseMessage(error)}. If npm run dev uses it, try again.`,
       'If the disk is full, or the folder can’t be written, change that, and try again.',

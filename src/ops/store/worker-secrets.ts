@@ -23,7 +23,7 @@ export function openWorkerSecrets(target: Target) {
     list: () => listSecrets(target),
     /** @throws UserError when another version than the latest is live: Cloudflare would refuse a change. */
     checkEditable: () => checkEditable(target),
-    /** Sets secrets, and deletes secrets whose value is null, in one change of the Worker. */
+    /** Sets secrets, and deletes secrets whose value is null, in one change of the Worker. @throws UserError when wrangler fails. */
     put: (secrets: Record<string, string | null>) => putSecrets(target, secrets),
   }
 }

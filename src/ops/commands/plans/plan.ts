@@ -136,7 +136,7 @@ async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, ru
   return output
 }
 
-/** Says what a new note does, and quotes the whole note: the difference shows only its beginning. @returns undefined for the same note. */
+/** Says what a new note does, and quotes the whole note: the difference shows only its beginning. @returns undefined unless a plan gets another note. */
 function describeInvestability([change]: readonly PlanChange[]): string | undefined {
   const { before, after } = change ?? {}
   if (!before || !after || before.nonInvestableNote === after.nonInvestableNote) return undefined

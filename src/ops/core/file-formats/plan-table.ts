@@ -228,7 +228,7 @@ function listOrigins(rows: readonly PlanRow[], originIndex: number | undefined):
   return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex]).trim(), place]))
 }
 
-/** Finds origins that no export writes, and origins of a second export. @param origins as `listOrigins` returns them. */
+/** Finds origins that no export writes, and origins of a second export. @param origins each with the place of its last row. */
 function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
   return [...origins].flatMap(([text, rowPlace], index): Defect[] => {
     const place: Place = { ...rowPlace, field: originColumn }

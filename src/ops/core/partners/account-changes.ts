@@ -115,6 +115,7 @@ async function insertRequestedChange(
   return change.country === country ? found : made
 }
 
+/** @throws UserError when the state of the partner allows no such secret, or somebody else changed the partner. */
 async function insertNewSecret(
   store: Store,
   found: RecordedPartner,

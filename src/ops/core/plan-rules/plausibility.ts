@@ -27,14 +27,14 @@ export interface DoubtInput {
   /** Plans that don't change, among them all that have a name that a changed plan gets. */
   namesakes: readonly CatalogPlan[]
   /** The day of the publication, as YYYY-MM-DD. */
-  today: string
+  day: string
   /** True if the change is an undo. An undo brings back earlier figures, dates and names, which need no confirmation. */
   isUndo: boolean
   /** True if the operator typed the names of the fields that change. A new name of a plan is then intended. */
   areFieldsNamed?: boolean | undefined
 }
 
-export function findDoubts({ changes, others, namesakes, today, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
+export function findDoubts({ changes, others, namesakes, day, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
   const lists = measureLists(others.lists, changes)
   const changed = changes.flatMap(({ before, after }) =>
     before && after ? { before, after, paths: comparePlans(before, after) } : [],
@@ -44,7 +44,7 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, areField
     ...findSwappedReturns(changed),
     ...findFilledReturns(changed),
     ...(isUndo ? [] : findForgottenDates(changed)),
-    ...changes.flatMap((change) => findNewlyImplausible(change, today)),
+    ...changes.flatMap((change) => findNewlyImplausible(change, day)),
     ...findNewDuplicates(changes, namesakes),
     ...changed.flatMap(findJumps),
     ...(isUndo ? [] : changed.flatMap((plan) => [...findLostReturns(plan), ...findWrongDate(plan)])),
@@ -59,12 +59,12 @@ export function findDoubts({ changes, others, namesakes, today, isUndo, areField
 }
 
 /** Finds the implausible values that a change gives to a plan. A value that the plan had before is no finding. */
-function findNewlyImplausible({ before, after }: PlanChange, today: string): PlanFinding[] {
+function findNewlyImplausible({ before, after }: PlanChange, day: string): PlanFinding[] {
   const keysBefore = new Set(
-    before && findImplausibleValues(before, today).map((finding) => makeFindingKey(before, finding)),
+    before && findImplausibleValues(before, day).map((finding) => makeFindingKey(before, finding)),
   )
   if (after === null) return []
-  return findImplausibleValues(after, today).filter((finding) => !keysBefore.has(makeFindingKey(after, finding)))
+  return findImplausibleValues(after, day).filter((finding) => !keysBefore.has(makeFindingKey(after, finding)))
 }
 
 function makeFindingKey(plan: CatalogPlan, { rule, field = '' }: PlanFinding): string {

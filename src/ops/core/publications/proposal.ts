@@ -79,15 +79,9 @@ export async function listDoubts(
   const others = await selectCatalogSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectPossibleNamesakes(db, names, planIds)
-  const publicationDate = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
-  const doubts = findDoubts({
-    others,
-    namesakes,
-    today: publicationDate,
-    changes,
-    isUndo: undoneId != null,
-    areFieldsNamed,
-  })
+  const day = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
+  const isUndo = undoneId != null
+  const doubts = findDoubts({ changes, others, namesakes, day, isUndo, areFieldsNamed })
   return { ...doubts, warnings: [...pendingDoubts, ...doubts.warnings] }
 }
 
@@ -112,6 +106,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
+  // Each plan is compared with itself, so no field can have changed: the obstacle has contradictions.
   throw makeDefectError(describeContradictions('contradictions' in obstacle ? obstacle.contradictions : []))
 }
 

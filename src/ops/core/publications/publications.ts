@@ -85,7 +85,7 @@ export async function publishProposal(
 
 /**
  * Takes a publication out of the state `staging`, in which other commands don't see it: publishes it, or lets it wait in `state`.
- * @returns false when others published after the comparison: nothing was changed.
+ * @returns false when nothing was changed: others published after the comparison, or the publication is not staged any more.
  */
 function publishOrLetWait(
   store: Store,
