@@ -138,7 +138,7 @@ function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, t
   const stateIfRead = use === undefined ? noMatch : `in use: it ${uses[use]}`
   const state = keys === undefined ? notKnown : stateIfRead
   const mayBeInUse = keys === undefined || use !== undefined
-  const onlyName = kind === 'key-name' ? '; here is only its name, which is no secret' : ''
+  const onlyName = kind === 'key-name' ? '; the text has only its name, which is no secret' : ''
   const ifItLeaked = describeCommand(target, 'keys', 'drop', kid, '--leaked')
   return { state: `${state}${onlyName}`, kid, ...(mayBeInUse && { ifItLeaked }) }
 }

@@ -139,7 +139,7 @@ async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChan
     ...(isOfReturn
       ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']
       : []),
-    'To keep the catalog’s value, write it into the file. --overwrite takes the whole file, and overwrites later changes by others.',
+    'To keep the catalog’s value, write it into the file. To publish every value of the file, also over later changes by others, add --overwrite.',
   ])
 }
 

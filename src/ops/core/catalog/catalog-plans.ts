@@ -55,7 +55,7 @@ export async function readCatalogAt(store: Store, atSeconds?: number): Promise<C
   if (atSeconds === undefined) return selectCatalog(store.db)
   if (await isFuture(store, atSeconds)) {
     throw new UserError(
-      `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
+      `--at is in the future: ${formatLocalTime(atSeconds)}. Name a past time, or leave --at out to read the catalog as it is now.`,
     )
   }
   const revision = await requireRevisionAt(store, atSeconds)

@@ -208,8 +208,7 @@ async function markInOutage(store: Store, name: string, partner: Partner | undef
   const endedAtMs = await store.askServerTimeMs()
   store.changes.isMarked = partners.length > 0
   for (const found of partners) await writeMark(store, found, endedAtMs)
-  const effect =
-    'the partner gets no token and no list, starting about three minutes from now, as long as the database also fails for the Worker.'
+  const effect = 'the partner loses access within three minutes, as long as the database also fails for the Worker.'
   return partners.length > 0
     ? `${name} is marked in the cache: ${effect}`
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`

@@ -102,7 +102,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
     const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
       'The change can’t be published: its plans have other fields than the catalog.',
-      `Update the checkout. To give all plans the fields of its code, run: ${write}`,
+      `If the checkout is old, update it, and try again. Otherwise, give all plans the fields of its code: ${write}`,
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }

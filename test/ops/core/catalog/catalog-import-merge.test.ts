@@ -76,7 +76,7 @@ test('a field that both changed is refused with both values, and nothing is chan
     new UserError([
       'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
       `amina@example.com set name of cash to "Theirs" since (publication ${theirs?.id}).`,
-      'To keep the catalog’s value, write it into the file. --overwrite takes the whole file, and overwrites later changes by others.',
+      'To keep the catalog’s value, write it into the file. To publish every value of the file, also over later changes by others, add --overwrite.',
     ]),
   )
   expect((await requirePlan(store, 'cash')).name).toBe('Theirs')
