@@ -72,7 +72,7 @@ export function mergePlan<Plan extends PlainPlan>(
   return { plan: { ...own, ...merged }, conflicts }
 }
 
-/** Merges two changes of a list. The result has every item that either change added, and lacks every item that either change removed. */
+/** Merges two changes of the list `base`, to `own` and to `current`. The result has every item that either added, and lacks every item that either removed. */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
   const [baseItems, ownItems, currentItems] = [listItems(base), listItems(own), listItems(current)]
   const kept = currentItems.filter((item) => ownItems.includes(item) || !baseItems.includes(item))

@@ -122,10 +122,10 @@ const performance = (years: string, example: number) =>
   field(annualReturn, `Annualized return over ${years} in percent per year; null if unknown.`, example)
 
 /** Makes the schema of an object with an ID and a name, or null. */
-const objectWithName = (description: string, id: number, name: string) =>
+const objectWithName = (description: string, exampleId: number, exampleName: string) =>
   z
     .strictObject(
-      { id: field(nonNegativeInteger, 'Internal ID.', id), name: field(line(200), 'Name.', name) },
+      { id: field(nonNegativeInteger, 'Internal ID.', exampleId), name: field(line(200), 'Name.', exampleName) },
       'an object with id and name, or null',
     )
     .nullable()

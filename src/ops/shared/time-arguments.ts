@@ -108,7 +108,7 @@ export function parseDuration(text: string): number | undefined {
   return Number(count) * unitSeconds
 }
 
-/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. */
+/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. @throws UserError for any other text. */
 export function parsePast(text: string, nowSeconds: number, flag = '--since'): number {
   const duration = parseDuration(text)
   const seconds = duration === undefined ? parseTime(text, nowSeconds) : nowSeconds - duration
@@ -118,7 +118,7 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
   )
 }
 
-/** Parses `--until`: a duration before now, or a time. A date without a time means the end of its day. @returns Unix seconds. */
+/** Parses `--until`: a duration before now, or a time; a date means the end of its day. @returns Unix seconds. @throws UserError for another text. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
   // Only a date can be followed by a time.
   return parseTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')

@@ -78,7 +78,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
   /** Finds KV's copy, or else loads the list from D1. The list may be outdated: the newest revision is known only after the check. */
   async function findCopyOrLoad(request: ListRequest): Promise<FoundList> {
-    return (await findCopy(request)) ?? { list: await loadFromD1(request, 0), tier: 'd1' }
+    return (await findCopy(request)) ?? { list: await loadFromD1(request, { minRevision: 0 }), tier: 'd1' }
   }
 
   /**
@@ -102,7 +102,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     return d1.withFallback(
       context,
       async () => {
-        const list = await loadFromD1(request, found?.list.revision ?? 0)
+        const list = await loadFromD1(request, { minRevision: found?.list.revision ?? 0 })
         return createAnswer({ list, tier: 'd1' }, 0, { isOld: false, fwd: found ? 'stale' : 'miss' })
       },
       async () => answerInOutage(found, context),
@@ -114,7 +114,8 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
    * @param minRevision the revision of the outdated list, 0 if there is none: a replica with a lower revision lags
    * @throws RateLimitError if the client loads too many filtered lists
    */
-  async function loadFromD1({ context, key, country, filter }: ListRequest, minRevision: number): Promise<HeldList> {
+  async function loadFromD1(request: ListRequest, { minRevision }: { minRevision: number }): Promise<HeldList> {
+    const { context, key, country, filter } = request
     const isFiltered = Object.keys(filter).length > 0
     if (isFiltered) await context.countLoad()
     const knownRevision = Math.max(minRevision, d1.getNewestRevision())
@@ -160,7 +161,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     /** Loads a list from D1 if memory has the list with an outdated revision. */
     reloadIfOutdated: async (request: ListRequest) => {
       const held = lists.get(request.key)
-      if (held && !d1.isNewest(held.revision)) await loadFromD1(request, held.revision)
+      if (held && !d1.isNewest(held.revision)) await loadFromD1(request, { minRevision: held.revision })
     },
   }
 }

@@ -195,7 +195,7 @@ export const catalog = {
         const note = row.note === null ? [] : [`Note: ${row.note}`]
         const redone =
           redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]
-        run.reportAsked(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
+        run.reportBeforeQuestion(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
         const doubts = await readDoubts(run.store, row, changes)
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
@@ -218,7 +218,7 @@ export const catalog = {
     async run({ number: id }, run) {
       const { row, changes } = await requirePublicationWithChanges(run.store, id)
       if (isOpen(row)) {
-        run.reportAsked(describeProposal(row), ...formatDifference(changes))
+        run.reportBeforeQuestion(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
       }
       return describeDecision(row, await cancelPublication(run.store, id, run.attribution), run)

@@ -80,7 +80,7 @@ async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Optio
   const effect = describeEffectToConfirm?.(changes)
   const hint = warnings.length > 0 ? 'There are warnings above.' : undefined
   const willAsk = changes.length > 0 && !isDryRun && Boolean(effect || hint)
-  const report = willAsk ? run.reportAsked : run.report
+  const report = willAsk ? run.reportBeforeQuestion : run.report
   report(...formatDifference(changes), ...(listSummaryLines?.(changes) ?? []))
   run.warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   if (changes.length === 0) return run.report(nothingChanged)

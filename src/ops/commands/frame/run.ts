@@ -24,8 +24,8 @@ export interface Run extends CommandContext {
   target: Target
   /** Prints lines on stdout; with --json, prints nothing. */
   report: (...lines: string[]) => void
-  /** Prints the lines that describe a change before `confirm` asks. With --json, prints on stderr, and only if a question will follow. */
-  reportAsked: (...lines: string[]) => void
+  /** Prints lines that describe a change, before `confirm` asks. With --json, prints on stderr, and only if a question will follow. */
+  reportBeforeQuestion: (...lines: string[]) => void
   /** Prints lines on stderr. */
   warn: (...lines: string[]) => void
   /** Prints an output before the verb ends, such as a new secret, which must not be lost if the rest of the work fails. */
@@ -62,7 +62,7 @@ export function createRun(
         }
       }),
     report: (...lines) => isJson || stdout.writePieces(joinAndPaint(lines)),
-    reportAsked: (...lines) => {
+    reportBeforeQuestion: (...lines) => {
       if (!isJson) stdout.writePieces(joinAndPaint(lines))
       else if (willAsk(target)) stderr.writePieces(joinAndPaint(lines))
     },

@@ -76,6 +76,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
   const isLevelGiven = args.some((word) => word.startsWith('--log-level'))
   const quietFlags = ['--show-interactive-dev-session', 'false', ...(isLevelGiven ? [] : ['--log-level', 'warn'])]
   const flags = ['dev', '--env', '', '--test-scheduled', ...quietFlags, ...args]
+  // With DEV_STATE, wrangler's build does not run `prepare-dev`: this function prepares the state.
   const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
   const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
   let isStopped = false
@@ -86,11 +87,11 @@ async function serve(args: readonly string[], origin: string, target: Target): P
     })
   }
   const exit = once(server, 'exit')
-  // True when wrangler sends its only message, which says that it is ready. False when wrangler ends before.
-  const becomesReady = Promise.race([exit.then(() => false), once(server, 'message').then(() => true)])
+  // Wrangler's only message says that the server is ready. False if wrangler ends first.
+  const hasBecomeReady = Promise.race([exit.then(() => false), once(server, 'message').then(() => true)])
   try {
     await prepareState(target, async (store) => {
-      if (!(await becomesReady)) return
+      if (!(await hasBecomeReady)) return
       runEveryMinute(async () => {
         const problem = await runSchedule(origin)
         if (problem === undefined || isStopped) return

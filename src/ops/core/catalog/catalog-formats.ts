@@ -56,6 +56,7 @@ async function readContent(file: string, bytes: Uint8Array): Promise<string | Sp
   return findFormat(extname(file)) === 'json' || jsonStart.test(text) ? text : parseCsv(text)
 }
 
+/** @param purpose limits the columns of a spreadsheet. `chooseExportFormat` has refused JSON for a purpose. */
 export async function formatCatalogFile(
   catalog: CatalogFile,
   format: FileFormat,

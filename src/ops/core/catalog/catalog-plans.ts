@@ -31,7 +31,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
-/** Lists the fields of plans that a table shows. @throws UserError for an unknown country, or before the first publication. */
+/** Lists plans, now or at a past or future time. @throws UserError for an unknown country, or for a time before the first publication. */
 export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })
@@ -75,7 +75,7 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
   return (await selectCatalogOrigin(db)).revision > 0
 }
 
-/** @param name the plan's identifier or ID. @returns undefined when there is no such plan then. @throws UserError before the first catalog. */
+/** @param name the plan's identifier or ID. @returns undefined when there is no such plan then. @throws UserError when there is no catalog then. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   if (await isFuture(store, atSeconds)) {

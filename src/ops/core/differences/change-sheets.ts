@@ -63,10 +63,10 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
     const { plan, name, field, before, after } = changed
     return [plan, name, field, encodeValue(before), encodeValue(after), (messages.get(changed) ?? []).join(' ')]
   })
-  const redRows = rows.filter(isDoubtful).length
+  const redRowCount = rows.filter(isDoubtful).length
   const ordered = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
   const header = ['plan', 'name', 'field', 'before', 'after', 'doubt']
-  const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...ordered], isFitted: true, redRows }
+  const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...ordered], isFitted: true, redRowCount }
   return formatXlsx(sheet, { name: 'Lists', rows: makeCountryRows(changes.map(compareChange), lists), isFitted: true })
 }
 

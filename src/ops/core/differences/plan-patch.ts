@@ -5,7 +5,7 @@ import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { makeUnknownNameDefect, typedInCommand, type Defect, type Place } from '../file-formats/defect.ts'
 import { decodeCell, describeValue } from '../file-formats/plan-cells.ts'
-import { findColumn, listColumns, planFields } from '../file-formats/plan-columns.ts'
+import { columnsWithoutAmounts, findColumn, planFields } from '../file-formats/plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
 import { readFields, readPlanTable, type Spreadsheet } from '../file-formats/plan-table.ts'
@@ -62,7 +62,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     }
     const column = findColumn(name)
     if (column === undefined) {
-      const names = listColumns([]).map((each) => each.name)
+      const names = columnsWithoutAmounts.map((each) => each.name)
       defects.push(makeUnknownNameDefect(typedInCommand, 'field', name, names))
     } else if ('expected' in column) {
       // The name is of an amount with a wrong currency.

@@ -5,7 +5,7 @@ import { findContradictions, listDefects, type CatalogFile } from './catalog-fil
 import { makeDefectError, type Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
 import { encodeCell, type CellFormat } from './plan-cells.ts'
-import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
+import { columnsWithoutAmounts, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
 import {
   formatCatalogOrigin,
@@ -41,7 +41,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   const { columns, rows, headerPlace, origin, sheet, notes } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
-  const missing = listColumns([]).filter((column) => !present.has(column.name) && !isOptional(column))
+  const missing = columnsWithoutAmounts.filter((column) => !present.has(column.name) && !isOptional(column))
   if (missing.length > 0) {
     const fix = 'Take a file of catalog export as the template. To change only some fields, use catalog update.'
     const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`

@@ -71,3 +71,5 @@ export function findColumn(name: string): PlanColumn | { expected: string } | un
 function makeColumn(field: string, member: string | undefined, kind: ColumnKind): PlanColumn {
   return { name: member === undefined ? field : `${field}.${member}`, field, member, kind }
 }
+
+export const columnsWithoutAmounts = listColumns([])

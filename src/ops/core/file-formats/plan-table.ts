@@ -12,7 +12,7 @@ import {
   type Cell,
   type CellFormat,
 } from './plan-cells.ts'
-import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
+import { columnsWithoutAmounts, findColumn, planFields, type PlanColumn } from './plan-columns.ts'
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 
 export interface Sheet {
@@ -179,7 +179,7 @@ function readHeader(sheet: Sheet, headerIndex: number) {
 
 /** @returns a defect if the name is similar to the name of a column, or begins with a field; otherwise undefined, and the column is ignored. */
 function findMistypedColumn(title: string, place: Place): Defect | undefined {
-  const columnNames = [...listColumns([]).map(({ name }) => name), originColumn]
+  const columnNames = [...columnsWithoutAmounts.map(({ name }) => name), originColumn]
   const defect = makeUnknownNameDefect(place, 'column', title, columnNames)
   const isSimilar = defect.fix !== undefined
   const beginsWithField = planFields.some(({ name }) => name === title.split('.')[0])

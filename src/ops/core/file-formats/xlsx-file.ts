@@ -15,14 +15,14 @@ export interface WrittenSheet extends Pick<Sheet, 'rows'> {
   /** True if each column is as wide as its longest text, up to a limit. */
   isFitted?: boolean
   /** The number of red rows, from the first below the header. */
-  redRows?: number
+  redRowCount?: number
 }
 
 export function formatXlsx(...sheets: WrittenSheet[]): Promise<Uint8Array> {
   return writeXlsx({ sheets: sheets.map(styleSheet) })
 }
 
-function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: WrittenSheet) {
+function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRowCount = 0 }: WrittenSheet) {
   const [header = []] = rows
   const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : cell)))
   const columns = header.map((_, column) => {
@@ -30,7 +30,7 @@ function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRows = 0 }: Wr
     return { width: Math.min(maxFittedWidth, Math.max(...widths)) }
   })
   const cells = new Map<string, { style: typeof red }>()
-  for (let row = 1; row <= redRows; row++) {
+  for (let row = 1; row <= redRowCount; row++) {
     for (const column of header.keys()) cells.set(`${row},${column}`, { style: red })
   }
   // Keeps the names of the columns and the identifiers in sight.

@@ -96,7 +96,7 @@ export async function replaceSecrets(
   return { before, credentials, earlierExpiresAt, tokensValidFrom }
 }
 
-/** @returns the partner's entries, without the new entry if KV's copy of the partner is right after the change: it needs no mark. */
+/** @returns the partner's entries, without a new entry if the change leaves KV's copy correct: `changeAndMark` then need not write a mark. */
 async function insertRequestedChange(
   store: Store,
   found: RecordedPartner,

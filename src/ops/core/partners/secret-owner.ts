@@ -96,8 +96,7 @@ export async function findSecretOwner(
   const match = liveSecrets.find(({ hash }) => hash === matchingHash)
   const partner = partners.find(({ shortName }) => shortName === match?.shortName)
   if (match === undefined || partner === undefined) return undefined
-  const { createdAt, expiresAt } = match
-  return { partner, createdAt, expiresAt, state: describeAccess(partner) }
+  return { partner, createdAt: match.createdAt, expiresAt: match.expiresAt, state: describeAccess(partner) }
 }
 
 export function findTokenOwner(
@@ -117,5 +116,6 @@ function describeTokenState({ createdAt, expiresAt }: TokenClaims, partner: Part
 }
 
 function describeAccess(partner: Partner): string {
-  return partner.suspendedAt === null ? 'accepted' : `refused: the partner is ${readPartnerStatus(partner)}`
+  const status = readPartnerStatus(partner)
+  return status === 'active' ? 'accepted' : `refused: the partner is ${status}`
 }

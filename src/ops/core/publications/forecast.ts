@@ -100,7 +100,7 @@ export function forecastPublications(pending: PendingPublications, firstChange: 
 
 /** Merges a publication with `plans`, the catalog at the time of the publication, and finds why it can't be published. */
 function forecastPublication(
-  { changesById, sharing, restored }: PendingPublications,
+  { changesById, sharing: plansWithSharedValues, restored: restoredIds }: PendingPublications,
   { id }: PublicationRow,
   plans: Plans,
 ): PublicationForecast {
@@ -112,8 +112,8 @@ function forecastPublication(
   })
   const changedIds = new Set(proposed.map(({ planId }) => planId))
   finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || changedIds.has(planId) ? [] : plan)))
-  finder.addOthers(sharing)
-  return { obstacle: restored.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }
+  finder.addOthers(plansWithSharedValues)
+  return { obstacle: restoredIds.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }
 }
 
 /** Adds the IDs of the publications that cause a conflict. @param earlier the changes of all earlier publications, by ID. */

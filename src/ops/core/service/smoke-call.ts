@@ -1,6 +1,6 @@
 // Sends the requests of the smoke test. After a deploy, the old version answers some requests for seconds, so each request is repeated
 // until the new version answers it.
-import { isJsonObject } from '../../../json.ts'
+import { isJsonObject, parseJson } from '../../../json.ts'
 import type { Clock } from '../../shared/clock.ts'
 
 export interface SmokeResponse {
@@ -64,13 +64,8 @@ export function createSmokeCall(
 
 async function readAnswer(response: Response): Promise<SmokeResponse> {
   const { status, headers } = response
-  const text = await response.text()
-  try {
-    const json: unknown = JSON.parse(text)
-    return { status, headers, json: isJsonObject(json) ? json : undefined }
-  } catch {
-    return { status, headers, json: undefined }
-  }
+  const json = parseJson(await response.text())
+  return { status, headers, json: isJsonObject(json) ? json : undefined }
 }
 
 /** @throws Error when another version answered. It is shown only when the time is over, so its message names `maxWaitSeconds`. */
