@@ -69,7 +69,7 @@ export async function selectPartner(
 /** Selects rows of the record, each a partner after one change. `secrets` has the secrets that work at `atSeconds`. Default: now. */
 function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
   // The HTTP API passes numbers as text. `value ->> …` is no column, so SQLite would not turn the text back into a number.
-  const now = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
+  const time = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
   const secret = sql`json_each(${changeRecord.secrets})`
   const expiresAt = sql`value ->> '$.expiresAt'`
   return db
@@ -77,12 +77,12 @@ function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atS
       ...partnerFields,
       contact: partnerContacts.contact,
       secrets: sql`(
-        select json_group_array(json_remove(value, '$.hash')) from ${secret} where ${expiresAt} is null or ${expiresAt} > ${now}
+        select json_group_array(json_remove(value, '$.hash')) from ${secret} where ${expiresAt} is null or ${expiresAt} > ${time}
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
       /** False when the secrets of this row were deleted after a later change. Then ignore `secrets` and `secretEndedAt`. */
       hasSecretState: sql`${changeRecord.secrets} is not null`.mapWith(Boolean),
       /** The Unix second at which the previous secret expired. Null if it had no grace period, or has not expired. */
-      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${now})`,
+      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${time})`,
     })
     .from(changeRecord)
     .leftJoin(partnerContacts, eq(partnerContacts.shortName, changeRecord.shortName))

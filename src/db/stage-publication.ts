@@ -39,9 +39,10 @@ export async function stagePublication(
 /** Completes a merge: writes the other plans of the publication, which nobody else changed, with the base `mergedRevision`, too. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
-  const isOwn = and(eq(publications.id, publicationId), isVersionOf(planVersions, publications))
-  const fromWhere = sql`from ${planVersions}, ${publications} where ${isOwn}`
-  await db.run(writeVersionInsert(publicationId, mergedRevision, { planId, document, viewableIn, hash }, fromWhere))
+  const isOfPublication = and(eq(publications.id, publicationId), isVersionOf(planVersions, publications))
+  const columns = { planId, document, viewableIn, hash }
+  const tables = sql`${planVersions}, ${publications}`
+  await db.run(writeVersionInsert(publicationId, mergedRevision, columns, tables, isOfPublication))
 }
 
 /** Writes plans of a publication in several statements. @param baseRevision the catalog from which the plans were computed. */
@@ -65,28 +66,29 @@ export async function stagePlans(
       viewableIn: sql`value ->> 2`,
       hash: sql`value ->> 3`,
     }
-    await db.run(writeVersionInsert(publicationId, baseRevision, columns, sql`from json_each(${json}) where true`))
+    await db.run(writeVersionInsert(publicationId, baseRevision, columns, sql`json_each(${json})`))
   }
 }
 
 /**
  * Writes a statement that inserts plans of a publication, unless the publication has ended or was deleted. The statement skips plans that
  * were inserted already, so it may run again after a lost answer.
- * @param columns the SQL that computes each column from the tables in `fromWhere`.
- * @param fromWhere the rows to insert: `from … where …`.
+ * @param columns the SQL that computes each column from `tables`.
+ * @param condition selects the rows of `tables` to insert. Default: all.
  */
 function writeVersionInsert(
   publicationId: number,
   baseRevision: number,
   columns: Pick<ColumnValues<typeof planVersions.$inferInsert>, 'planId' | 'document' | 'viewableIn' | 'hash'>,
-  fromWhere: SQL,
+  tables: SQL,
+  condition?: SQL,
 ): SQL {
   const staged = alias(publications, 'staged')
-  const isOpen = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
+  const isOpenPublication = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
+  const isStillOpen = sql`exists (select 1 from ${publications} as ${staged} where ${isOpenPublication})`
   return sql`
     insert into ${planVersions} ${writeInsertValues(planVersions, { publicationId, baseRevision, ...columns })}
-    ${fromWhere} and exists (select 1 from ${publications} as ${staged} where ${isOpen})
-    on conflict do nothing`
+    from ${tables} where ${and(condition, isStillOpen)} on conflict do nothing`
 }
 
 /** The length of the longest parameter. D1 allows 2,000,000 bytes, and a character of JavaScript has at most 3 bytes in UTF-8. */

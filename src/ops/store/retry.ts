@@ -21,7 +21,7 @@ export interface Pacing {
   report?: (line: string) => void
 }
 
-/** @throws the last error. Its kind is `unknown` if an attempt before may have had its effect. */
+/** Repeats a call that fails with the kind `busy` or `unknown`. @throws the last error, as `unknown` if an earlier attempt may have had its effect. */
 export async function retry<T>(
   call: () => Promise<T>,
   { random = Math.random, delay = sleep, report = (line) => process.stderr.write(`${line}\n`) }: Pacing = {},

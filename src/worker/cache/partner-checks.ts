@@ -101,7 +101,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
   /**
    * Writes a partner's copy to KV, unless KV already has this copy. If the check is too old to replace KV's entry, asks D1 for a new check.
-   * @returns the time of KV's copy in Unix milliseconds, undefined if KV lacks a recent copy
+   * @returns the time of KV's copy in Unix milliseconds, undefined if KV fails or gets no recent copy
    */
   async function storeCopy(context: CacheContext, clientId: string, client: KnownClient): Promise<number | undefined> {
     const { nowMs } = context

@@ -43,8 +43,8 @@ interface Options {
 }
 
 /**
- * Shows a change with its warnings, asks, and publishes the change. When others changed the same plans before the answer, shows the change
- * merged with theirs, and asks again.
+ * Shows a change with its warnings, asks, and publishes the change. If others changed the same plans before the answer, shows the change
+ * merged with the later changes, and asks again. @throws UserError when the operator says no, or the changes conflict.
  */
 export async function publishChange(prepared: PreparedChange, run: ChangeRun, options: Options = {}) {
   if (options.review !== undefined) await checkFileIsNew(options.review)

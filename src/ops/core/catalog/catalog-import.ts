@@ -131,12 +131,12 @@ async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChan
   const planIds = merged.filter((change) => change.conflicts.length > 0).map(({ planId }) => planId)
   const laterChanges = await findLaterChanges(db, conflicts, planIds, exportRevision)
   const otherCount = conflicts.length - maxConflicts
-  const isOfReturn = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
+  const hasReturnConflict = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)
   throw new UserError([
     ...conflicts.slice(0, maxConflicts).map(formatConflict),
     ...(otherCount > 0 ? [`Conflicts like these: ${otherCount} more.`] : []),
     ...laterChanges.slice(0, maxConflicts).map(({ sentence }) => sentence),
-    ...(isOfReturn
+    ...(hasReturnConflict
       ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']
       : []),
     'To keep the catalog’s value, write it into the file. To publish every value of the file, also over later changes by others, add --overwrite.',

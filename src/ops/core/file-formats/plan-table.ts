@@ -138,7 +138,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
     columns,
     rows,
     headerPlace: locateRow(sheet, headerIndex),
-    defects: [...headerDefects, ...findCutRows(filledRows, minCells), ...findOriginDefects(origins)],
+    defects: [...headerDefects, ...findCutRowDefects(filledRows, minCells), ...findOriginDefects(origins)],
   }
 }
 
@@ -148,7 +148,7 @@ function locateRow({ name }: Sheet, index: number): Place {
   return { kind: 'row', owner: `${sheet}row ${index + 1}` }
 }
 
-/** @returns also the position of `exportedFrom`, if any, and names that are no field of a plan. */
+/** @returns the columns of plan fields, the position of `exportedFrom` (undefined without this column), and the names of ignored columns. */
 function readHeader(sheet: Sheet, headerIndex: number) {
   const place = locateRow(sheet, headerIndex)
   const [names = [], ...body] = sheet.rows.slice(headerIndex)
@@ -214,8 +214,8 @@ function formatCount(count: number, noun: string): string[] {
   return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]
 }
 
-/** Finds rows of a CSV file that end before the last column. @param minCells how many cells a complete row has. */
-function findCutRows(rows: readonly PlanRow[], minCells: number): Defect[] {
+/** Reports rows of a CSV file that end before the last column. @param minCells how many cells a complete row has. */
+function findCutRowDefects(rows: readonly PlanRow[], minCells: number): Defect[] {
   const expected = `a cell for each of ${minCells} columns`
   const cut = rows.filter(({ cells }) => cells.length < minCells)
   return cut.map(({ place, cells }) => ({ place, expected, found: String(cells.length), fix: 'Was the file cut?' }))

@@ -43,7 +43,7 @@ export interface ReplacedSecrets {
 }
 
 /**
- * Changes a partner, and marks it in KV. `end` is for good: the short name stays taken, and the record keeps all changes.
+ * Changes a partner, and marks it in KV unless KV's copy stays right. `end` is for good: the short name stays taken, and the record keeps all changes.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
  * @throws UserError when a value is not valid, there is no such partner, it has ended, or somebody else changes it at the same time.
