@@ -56,7 +56,7 @@ export function insertNewPartner(
 ): Promise<MadeChange | undefined> {
   const secrets = sql`json_array(${writeNewSecret(secretHash)})`
   const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
-  return insertUnlessRepeated(db, { ...makeRequestValues(request, 'create'), ...partner })
+  return insertUnlessRepeated(db, { ...makeCommonValues(request, 'create'), ...partner })
 }
 
 /** @param kind such as `keys-rotate`. @returns undefined if this request was recorded already. */
@@ -66,7 +66,7 @@ export function recordKeyChange(
   kind: string,
   kid: string,
 ): Promise<MadeChange | undefined> {
-  return insertUnlessRepeated(db, { ...makeRequestValues(request, kind), kid })
+  return insertUnlessRepeated(db, { ...makeCommonValues(request, kind), kid })
 }
 
 async function insertUnlessRepeated(
@@ -88,7 +88,7 @@ export async function insertPartnerChange(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changedValues = nameFields({ ...makeRequestValues(request, change.kind), ...computeNextValues(change) })
+  const changedValues = nameFields({ ...makeCommonValues(request, change.kind), ...computeNextValues(change) })
   const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)))
   const nextRow = db
     .select({ ...getTableColumns(newest), ...changedValues })
@@ -111,14 +111,14 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
     .where(eq(changeRecord.shortName, shortName))
 }
 
-function makeRequestValues({ requestId, actor, command, note }: ChangeRequest, kind: string) {
+function makeCommonValues({ requestId, actor, command, note }: ChangeRequest, changeKind: string) {
   return {
     id: computeNextNumber(id),
     changedAt: now,
     actor,
     command,
     note: writeNullable(note),
-    kind,
+    kind: changeKind,
     requestId,
   } satisfies ChangeValues
 }

@@ -36,11 +36,12 @@ export async function stagePublication(
   return row[0]
 }
 
-/** Completes a merge: writes the other plans of the publication, which nobody else changed, with the base `mergedRevision`, too. */
+/** Completes a merge: copies the plans of the publication that nobody else changed to the base `mergedRevision`. */
 export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOfPublication = and(eq(publications.id, publicationId), isVersionOf(planVersions, publications))
   const columns = { planId, document, viewableIn, hash }
+  // The insert skips the plans that others changed: the merge has written these plans already.
   const tables = sql`${planVersions}, ${publications}`
   await db.run(writeVersionInsert(publicationId, mergedRevision, columns, tables, isOfPublication))
 }
@@ -135,7 +136,7 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
 
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
 
-/** Deletes publications that are still staged after an hour, each with its plans. */
+/** Deletes publications that are still staged after an hour. If a command writes plans meanwhile, the next run deletes the publication. */
 export async function deleteAbandonedPublications(db: Database): Promise<void> {
   const { id } = publications
   const { publicationId } = planVersions

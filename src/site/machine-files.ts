@@ -69,7 +69,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
   ].join('\n')
 }
 
-/** Returns an Atom feed (RFC 4287) of the versions of the API. */
+/** Returns an Atom feed (RFC 4287) of the versions of the API. @param origin if it is empty, links are relative, which IDs can’t be. */
 export async function formatFeed(origin: string): Promise<string> {
   const feed = html`<feed xmlns="http://www.w3.org/2005/Atom">
     <title>Investment Plan Catalog: changes of the API</title>

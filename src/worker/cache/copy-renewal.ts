@@ -28,7 +28,7 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
 
 /**
  * After the response, renews a copy that KV lacks or that is no longer recent, so that an outage finds a recent copy.
- * @param held the list or partner in memory
+ * @param held the list or partner in memory; ignored if KV must not have a copy of it
  * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
  * one write per second per key. Returns the time of KV's copy in Unix milliseconds, undefined if KV still lacks a recent copy
  */
@@ -41,6 +41,7 @@ export function renewCopy(
   if (storedAtMs === undefined) return
   // One renewal at a time: if two requests wrote at once, the older copy could win.
   const isRenewing = renewingSinceMs !== undefined && computeAgeMs(renewingSinceMs, nowMs) <= maxRenewalMs
+  // If a renewal began and no longer runs, Cloudflare cancelled it: the copy is still due.
   const isDue = renewingSinceMs !== undefined || !isRecentCopy(storedAtMs, nowMs)
   if (isRenewing || !isDue) return
   held.renewingSinceMs = nowMs

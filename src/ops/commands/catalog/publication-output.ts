@@ -51,12 +51,12 @@ export function describePublication(
 export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
   const plans = changes.map(compareChange)
   if (plans.length === 0) return []
-  const lines = groupPlans(plans.map((plan) => ({ plan, name: describeChange(plan), text: describeChange(plan) })))
+  const lines = groupPlans(plans.map((plan) => ({ plan, groupKey: describeChange(plan), text: describeChange(plan) })))
   if (lines.length <= maxLines) return [...lines, formatCountsByCountry(plans)]
   const fields = plans.flatMap((plan) =>
     listParts(plan).map(({ name, change }) => ({
       plan,
-      name,
+      groupKey: name,
       text: change === '' ? name : `${name}, such as ${change}`,
     })),
   )
@@ -65,9 +65,9 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
 
 const signs = { added: '+', changed: '~', removed: '-' }
 
-/** Writes one line for all changes with the same `name`, with the `text` of the first: `~ gold, cash: performance1, such as 12 → 13` */
-function groupPlans(changes: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
-  const groups = Map.groupBy(changes, ({ plan, name }) => `${signs[plan.kind]} ${name}`)
+/** Writes a line for each kind and `groupKey`, with the `text` of its first plan: `~ gold, cash: performance1, such as 12 → 13` */
+function groupPlans(changes: readonly { plan: PlanDifference; groupKey: string; text: string }[]): string[] {
+  const groups = Map.groupBy(changes, ({ plan, groupKey }) => `${signs[plan.kind]} ${groupKey}`)
   return [...groups.values()].flatMap((group) => {
     const [first] = group
     if (first === undefined) return []

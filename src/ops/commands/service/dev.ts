@@ -115,12 +115,12 @@ const marginMs = 100
 /** Runs `work` at the start of every minute, even if an earlier run has not ended. */
 function runEveryMinute(work: () => Promise<void>): void {
   const untilNextMinuteMs = minuteMs - (Date.now() % minuteMs)
-  const runAndWaitAgain = () => {
+  const scheduleNextRunAndRun = () => {
     runEveryMinute(work)
     void work()
   }
   // unref: the timer does not keep the process alive.
-  setTimeout(runAndWaitAgain, untilNextMinuteMs + marginMs).unref()
+  setTimeout(scheduleNextRunAndRun, untilNextMinuteMs + marginMs).unref()
 }
 
 /** Wrangler dev runs no Cron Trigger by itself. @returns why the schedule failed; undefined when it succeeded. */

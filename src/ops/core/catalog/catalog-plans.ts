@@ -21,9 +21,7 @@ import { UserError } from '../../shared/user-error.ts'
 
 export type { PlanSummary }
 
-/**
- * A future time adds the changes that are scheduled until then. @throws UserError for an unknown country, or before the first publication.
- */
+/** A future time adds the changes scheduled until then. @throws UserError for an unknown country, or a time before the first publication. */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))

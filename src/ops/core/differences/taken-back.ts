@@ -19,10 +19,10 @@ export async function describeTakenBack(db: OperatorDatabase, changes: readonly 
     (changesById.get(id) ?? []).map((change) => Object.assign(change, { publication: `${id} by ${actor}` })),
   )
   const recentByPlan = Map.groupBy(recentChanges, ({ planId }) => planId)
-  const lost = new Set(changes.flatMap((change) => listLost(change, recentByPlan.get(change.planId) ?? [])))
-  if (lost.size === 0) return []
+  const takenBack = new Set(changes.flatMap((change) => listTakenBack(change, recentByPlan.get(change.planId) ?? [])))
+  if (takenBack.size === 0) return []
   // In the order of `recentChanges`: the latest first.
-  const named = recentChanges.filter((change) => lost.has(change))
+  const named = recentChanges.filter((change) => takenBack.has(change))
   const publications = new Set(named.map(({ publication }) => publication))
   const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
   const names = nameSome([...publications])
@@ -32,16 +32,19 @@ export async function describeTakenBack(db: OperatorDatabase, changes: readonly 
 /** `publication` names the publication of the change, such as `12 by amina`. */
 type RecentChange = PlanChange & { publication: string }
 
-/** Lists the recent changes that lose a value, because `change` sets it back. @param recent changes of the same plan, the latest first. */
-function listLost(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
+/**
+ * Lists the recent changes that `change` takes back: it sets a field to the value that the field had before a recent change.
+ * @param recent changes of the same plan, the latest first.
+ */
+function listTakenBack(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
   const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
-    const samePath = compared.filter(({ paths }) => paths.has(path))
-    const isLost = samePath.some(
+    const changesOfPath = compared.filter(({ paths }) => paths.has(path))
+    const isTakenBack = changesOfPath.some(
       ({ earlier, paths }) => paths.get(path)?.from === to && !isNewValue(path, change, earlier),
     )
-    // The latest change of the path made the current value, which is lost.
-    return isLost ? samePath.slice(0, 1).map(({ earlier }) => earlier) : []
+    // The latest change of the path made the current value, which `change` replaces.
+    return isTakenBack ? changesOfPath.slice(0, 1).map(({ earlier }) => earlier) : []
   })
 }
 

@@ -57,7 +57,7 @@ export async function prepareFields(
   })
 }
 
-/** @param computeFields returns the new values of the fields that change, from the plan in the catalog. */
+/** Changes only the fields that the command names. @param computeFields returns their new values, from the plan in the catalog. */
 async function preparePlan(
   store: Store,
   identifierOrId: string,
