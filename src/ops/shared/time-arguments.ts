@@ -24,7 +24,7 @@ function createFormat(): Intl.DateTimeFormat {
   }
 }
 
-/** @returns a text such as `2026-12-01 06:00`, in the zone of the operators. */
+/** @returns a text such as `2026-12-01 06:00`, in the zone of the operators. @throws UserError for a wrong OPS_TIME_ZONE. */
 function formatWallClock(unixSeconds: number): string {
   return createFormat().format(unixSeconds * 1000)
 }

@@ -112,7 +112,7 @@ const minuteMs = 60_000
 /** Added to each wait: a timer may fire a few milliseconds early, when the publications of the next minute are not due yet. */
 const marginMs = 100
 
-/** Runs `work` at the start of every minute, even if an earlier run has not ended. */
+/** Runs `work` at the start of every minute, even if an earlier run has not ended. @param work must not throw. */
 function runEveryMinute(work: () => Promise<void>): void {
   const untilNextMinuteMs = minuteMs - (Date.now() % minuteMs)
   const scheduleNextRunAndRun = () => {

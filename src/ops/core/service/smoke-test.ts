@@ -108,7 +108,7 @@ export async function runSmokeTest(
   return { outcome: failures.length === 0 ? 'passed' : 'failed', failures, passed }
 }
 
-/** Reports if the service refuses plain HTTP, except at workers.dev, where Cloudflare itself handles plain HTTP. */
+/** Checks that the service refuses plain HTTP. Skips workers.dev, where Cloudflare itself handles plain HTTP. */
 async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
   if (protocol !== 'https:' || hostname.endsWith('.workers.dev')) return
   await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, expectHttpRefusal)
