@@ -52,7 +52,7 @@ export function createConfigReader(): ReadConfig {
   }
 }
 
-/** Reads all signing keys and variables. @throws ConfigError when one is missing or wrong. */
+/** Reads all signing keys and variables. @throws ConfigError without a key, or when a key or variable is wrong. Variables have defaults. */
 export async function parseConfig(env: object): Promise<Config> {
   const signingKeys = await readSigningKeys(env)
   return { signingKeys, seal: createSeal(signingKeys), ...parseVariables(env) }

@@ -154,8 +154,8 @@ function evaluateAvailability(row: Row): CheckResult {
 /** @throws UserError when the column is missing: its NaN is never over a limit, so the alert would always be `ok`. */
 function parseNumber(row: Row, column: string): number {
   const count = Number.parseFloat(String(row[column]))
-  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the number "${column}".`)
-  return count
+  if (Number.isFinite(count)) return count
+  throw new UserError(`Cloudflare's answer lacks the number "${column}". To see the answer: watch --query NAME`)
 }
 
 function sumCounts(rows: readonly Row[], column: string): number {
