@@ -44,7 +44,7 @@ export async function selectCatalogPlan(
   db: OperatorDatabase,
   identifierOrId: string,
 ): Promise<{ plan: CatalogPlan; revision: number } | undefined> {
-  const newest = listNewestVersions(db, isNotSuperseded)
+  const newest = makeNewestVersionsTable(db, isNotSuperseded)
   const { document, viewableIn } = newest
   const [row] = await db
     .with(newest)
@@ -121,7 +121,7 @@ export function selectSummaries(
   const isCandidate = revision === undefined ? isNotSuperseded : lte(publications.revision, revision)
   return readAll(
     (lastId: number | undefined, limit) => {
-      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, lastId ?? -1)))
+      const newest = makeNewestVersionsTable(db, and(isCandidate, gt(planVersions.planId, lastId ?? -1)))
       const { planId, document, viewableIn } = newest
       return db
         .with(newest)
@@ -180,7 +180,7 @@ export async function selectRecordedPlanIds(db: OperatorDatabase, identifierOrId
 async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): Promise<CatalogPlan[]> {
   const rows = await readAll(
     (lastId: number | undefined, limit) => {
-      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, lastId ?? -1)))
+      const newest = makeNewestVersionsTable(db, and(isCandidate, gt(planVersions.planId, lastId ?? -1)))
       return db
         .with(newest)
         .select()
@@ -196,7 +196,7 @@ async function selectPlans(db: OperatorDatabase, isCandidate: SQL | undefined): 
 }
 
 /** Makes a common table expression with the rows of `selectNewestVersions`: use it in `with` and `from`. */
-export function listNewestVersions(db: OperatorDatabase, isCandidate: SQL | undefined) {
+export function makeNewestVersionsTable(db: OperatorDatabase, isCandidate: SQL | undefined) {
   const { planId, document, viewableIn } = planVersions
   return db.$with('newest', { planId, document, viewableIn }).as(selectNewestVersions(isCandidate))
 }

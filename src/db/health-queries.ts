@@ -1,6 +1,6 @@
 // Queries about the state of an environment: its migrations, and the plans on its lists.
 import { count, ne, sql } from 'drizzle-orm'
-import { listNewestVersions } from './catalog-queries.ts'
+import { makeNewestVersionsTable } from './catalog-queries.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { isNotSuperseded, isViewableIn } from './plan-queries.ts'
 
@@ -12,7 +12,7 @@ export async function selectAppliedMigrations(db: OperatorDatabase): Promise<str
 
 /** Counts the plans on the list of a country, or without `country` the plans that are on at least one list. */
 export async function countListedPlans(db: OperatorDatabase, country?: string): Promise<number> {
-  const newest = listNewestVersions(db, isNotSuperseded)
+  const newest = makeNewestVersionsTable(db, isNotSuperseded)
   const [listed] = await db
     .with(newest)
     .select({ count: count() })

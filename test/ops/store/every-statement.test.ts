@@ -23,7 +23,7 @@ test('the tests above call every function of src/db with a statement', () => {
   const names = sources.flatMap((source) =>
     [...source.matchAll(/^export (?:async )?function\*? (\w+)\(\s*(?:db|d1)\b/gm)].map(([, name = '']) => name),
   )
-  const openers = ['openDatabase', 'readRows', 'listNewestVersions']
+  const openers = ['openDatabase', 'readRows', 'makeNewestVersionsTable']
   // selectChanges calls the first one, publishAs the next ones, stageChanges two, and selectCatalog the last one.
   const publishing = [
     'publish',
