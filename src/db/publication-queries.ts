@@ -36,7 +36,7 @@ export interface PublicationFilter {
   isOpenIncluded?: boolean
 }
 
-/** Selects the publications that fulfil all conditions of the filter, the latest first. */
+/** Selects the publications that fulfil all conditions of the filter, the highest number first. */
 export function selectPublications(
   db: OperatorDatabase,
   { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states, isOpenIncluded }: PublicationFilter,
@@ -54,6 +54,12 @@ export function selectPublications(
   return selectPublicationsWhere(db, and(...conditions))
 }
 
+/** Selects the last published first: a scheduled publication may be published after publications with higher numbers. */
+export async function selectPublished(db: OperatorDatabase, filter: PublicationFilter): Promise<PublicationRow[]> {
+  const published = await selectPublications(db, { ...filter, states: ['published'] })
+  return published.toSorted((a, b) => Number(b.revision) - Number(a.revision))
+}
+
 function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) {
   const { publicationId, planId } = planVersions
   return db
@@ -62,7 +68,7 @@ function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) 
     .where(inArray(planId, writeList(planIds)))
 }
 
-/** Selects the publications that fulfil a condition, the latest first. Leaves out staged publications. */
+/** Selects the publications that fulfil a condition, the highest number first. Leaves out staged publications. */
 function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<PublicationRow[]> {
   const { id, state } = publications
   return readAll(
@@ -77,11 +83,7 @@ function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefine
   )
 }
 
-export async function selectChanges(
-  db: OperatorDatabase,
-  id: number,
-  planIds?: readonly number[],
-): Promise<PlanChange[]> {
+export async function selectChanges(db: OperatorDatabase, id: number, planIds?: readonly number[]) {
   return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
 }
 
@@ -95,10 +97,8 @@ export async function selectChangesOf(
   planIds?: readonly number[],
 ): Promise<Map<number, PlanChange[]>> {
   if (ids.length === 0) return new Map()
-  const isWanted = and(
-    inArray(publications.id, writeList(ids)),
-    planIds && inArray(ownVersion.planId, writeList(planIds)),
-  )
+  const isOfPlans = planIds && inArray(ownVersion.planId, writeList(planIds))
+  const isWanted = and(inArray(publications.id, writeList(ids)), isOfPlans)
   const changesById = new Map(ids.map((id): [number, PlanChange[]] => [id, []]))
   for await (const page of readCompared(db, isWanted)) {
     for (const { publicationId, planId, base, own: after } of page) {

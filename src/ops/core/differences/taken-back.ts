@@ -4,7 +4,7 @@ import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { comparePlans } from './plan-paths.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectChangesOf, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
 
 const recentSeconds = 30 * 86_400
 
@@ -12,7 +12,7 @@ const recentSeconds = 30 * 86_400
 export async function describeTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)
   const since = (await selectNowSeconds(db)) - recentSeconds
-  const recent = await selectPublications(db, { planIds, since, states: ['published'] })
+  const recent = await selectPublished(db, { planIds, since })
   const ids = recent.map(({ id }) => id)
   const changesById = await selectChangesOf(db, ids, planIds)
   const recentChanges = recent.flatMap(({ id, actor }): RecentChange[] =>

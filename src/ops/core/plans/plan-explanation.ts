@@ -3,7 +3,7 @@ import { abbreviate } from '../../../abbreviate.ts'
 import { listMatchingFilters } from '../../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
-import { selectChanges, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectChanges, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
 import { pendingStates } from '../../../db/schema.ts'
 import { describeCommand } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
@@ -91,7 +91,7 @@ async function describeWithdrawal(
   country: string,
   at = Infinity,
 ): Promise<string> {
-  for (const { id, decidedAt, actor, note } of await selectPublications(db, { planIds, states: ['published'] })) {
+  for (const { id, decidedAt, actor, note } of await selectPublished(db, { planIds })) {
     if (decidedAt === null || decidedAt > at) continue
     const changes = await selectChanges(db, id, planIds)
     const isListed = (plan: CatalogPlan | null) => plan?.viewableIn.includes(country) ?? false

@@ -3,7 +3,7 @@ import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
-import { selectChangesOf, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectChangesOf, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
 
 export interface LaterChange {
   publicationId: number
@@ -22,7 +22,7 @@ export async function findLaterChanges(
   planIds: readonly number[],
   afterRevision: number | undefined,
 ): Promise<LaterChange[]> {
-  const publications = await selectPublications(db, { planIds, afterRevision })
+  const publications = await selectPublished(db, { planIds, afterRevision })
   const publicationIds = publications.map(({ id }) => id)
   const changesById = await selectChangesOf(db, publicationIds, planIds)
   const listCausingFields = createCauseFinder(conflicts)

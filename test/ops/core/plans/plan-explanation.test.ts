@@ -4,6 +4,7 @@ import { changePartner } from '../../../../src/ops/core/partners/account-changes
 import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { explainPlan, selectPendingChanges } from '../../../../src/ops/core/plans/plan-explanation.ts'
+import { publishDue } from '../../../../src/worker/publish-due.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { spreadTimes } from '../../../support/publish-plans.ts'
 import { attribution, emptyStores, env, importPlans, operator, request, store } from '../../support/memory-store.ts'
@@ -41,6 +42,17 @@ test('the last withdrawal from the partner’s country is named, and for a past 
   expect(await withdrawnBy()).toEqual({ reason: 'not_viewable', actor: 'second' })
   expect(await withdrawnBy(1015)).toEqual({ reason: 'not_viewable', actor: 'first' })
   expect(await withdrawnBy(1025)).toEqual({ reason: 'viewable', actor: undefined })
+})
+
+test('a scheduled withdrawal is named if it was published last, although other publications have higher numbers', async () => {
+  const dueAt = (Math.floor(Date.now() / 60_000) + 2) * 60
+  const scheduler = { ...request, dueAt, attribution: { ...attribution, actor: 'scheduler' } }
+  await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, scheduler)
+  await view('KE', false, 'second')
+  await view('KE', true)
+  await env.DB.prepare("update publications set due_at = 60 where state = 'scheduled'").run()
+  await publishDue(env.DB)
+  expect(await explain()).toMatchObject({ reason: 'not_viewable', sentence: expect.stringMatching(/ by scheduler\.$/) })
 })
 
 test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {
