@@ -45,7 +45,7 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
 }
 
-/** Compares a file that has some fields of some plans with the catalog, and merges it like `prepareImport`. Other fields and plans stay. */
+/** Prepares a file with some fields of some plans: all other fields and plans stay. Merges, and throws, as `prepareImport` does. */
 export async function prepareUpdate(
   store: Store,
   file: CatalogUpdate,

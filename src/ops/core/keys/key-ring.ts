@@ -89,7 +89,7 @@ export function makeUnknownKeyError(kid: string, target: Target): UserError {
   return new UserError([`There is no key ${abbreviate(kid)}.`, `See: ${describeCommand(target, 'keys', 'list')}`])
 }
 
-/** Records the drop, and then deletes the key. @throws UserError when the key can't be deleted: the record then has a drop too many. */
+/** Records the drop, and then deletes the key. @throws UserError when the deletion fails: the record may then have a drop too many. */
 export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attribution, kid: string): Promise<void> {
   return recordThenChange(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }

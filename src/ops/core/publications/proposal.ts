@@ -106,7 +106,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }
-  // Each plan is compared with itself, so no field can have changed: the obstacle has contradictions.
+  // Each `current` is `before`, as if nobody had changed a field meanwhile. So the obstacle has contradictions.
   throw makeDefectError(describeContradictions('contradictions' in obstacle ? obstacle.contradictions : []))
 }
 
