@@ -166,7 +166,7 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
     await writeRecordedMark(store, await requireRecordedPartner(store, name))
   } catch {
     warn(
-      `${abbreviate(name)} stays marked in the cache for up to an hour: if the database fails meanwhile, the partner gets no token and no list.`,
+      `${abbreviate(name)} stays marked in the cache, for up to an hour while it sends requests, and otherwise for up to ${staleIfErrorHours} hours: if the database fails meanwhile, the partner gets no token and no list.`,
     )
   }
 }
