@@ -97,7 +97,7 @@ function selectNewestIdPerPartner(db: OperatorDatabase) {
     .groupBy(changeRecord.shortName)
 }
 
-/** Selects the secrets of all partners that have not expired by D1's clock, with their hashes. */
+/** Selects all secrets that have not expired by D1's clock, with their hashes and the short names of their partners. */
 export async function selectStoredSecrets(db: OperatorDatabase): Promise<(StoredSecret & { shortName: string })[]> {
   const { id, shortName, secrets } = changeRecord
   const rows = await db

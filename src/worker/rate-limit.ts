@@ -20,7 +20,7 @@ export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'
  * Counts a sign-in with credentials that this isolate has not verified, whether or not the client exists: against the limit of its network,
  * then against the limit of the client.
  * @param network see `getNetwork`
- * @throws RateLimitError if one of the limits is exceeded
+ * @throws RateLimitError if one of the limits is exceeded. If a limiter fails, ignores its limit, and warns.
  */
 export async function countUnverifiedSignIn(
   limits: RateLimits,
@@ -36,7 +36,7 @@ export async function countUnverifiedSignIn(
 /**
  * Counts a use of a client ID. Each kind of use is counted separately: `unknown` for a sign-in that a stranger may have sent, `known` for a
  * sign-in with credentials that this isolate has verified, `load` for a filtered list that is loaded from D1.
- * @throws RateLimitError if the client has too many uses of this kind
+ * @throws RateLimitError if the client has too many uses of this kind. If the limiter fails, allows the use, and warns.
  */
 export function countClientUse(
   limits: RateLimits,

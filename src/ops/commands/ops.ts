@@ -89,7 +89,7 @@ export const commands: Entries = {
   ...serviceWork,
   // No --help lists prepare-dev, because only the build of wrangler runs it.
   'prepare-dev': {
-    help: 'create the local state for a bare wrangler dev',
+    help: 'create the local state for wrangler dev without npm run dev',
     loadVerb: async () => (await import('./service/dev.ts')).prepareDev,
   },
 }

@@ -28,7 +28,7 @@ const recentDays = 30
 interface Entry {
   /** When a publication was decided, otherwise when it is due, otherwise when the change was made. Unix seconds. */
   time: number
-  /** What --json prints. */
+  /** The output of --json. */
   data: Record<string, unknown>
   /** `publication 12`, `partner acme` or `key 1793606460` */
   subject: string
