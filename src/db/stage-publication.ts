@@ -148,8 +148,8 @@ export async function deleteAbandonedPublications(db: Database): Promise<void> {
 }
 
 /**
- * Deletes versions that their publication will never use. Their base is not the base of the publication, and the publication is
- * published, or the catalog has changed since the merge that wrote the versions.
+ * Deletes versions of a merge that their publication will never use: their base is not the base of the publication. If the publication is
+ * not published, deletes them only if the catalog has changed since the merge.
  */
 export async function deleteUnusedVersions(db: Database): Promise<void> {
   const { publicationId, baseRevision } = planVersions

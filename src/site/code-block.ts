@@ -2,12 +2,12 @@
 import { raw } from 'hono/html'
 
 /** Readers can move the focus to the code, and scroll it with the keyboard. @param markup the text as HTML, for example with colors */
-export function renderCodeBlock(text: string, markup = escapeText(text)) {
-  const label = escapeText(`Copy ${text.split('\n', 1)[0]}`)
+export function renderCodeBlock(text: string, markup = escapeHtml(text)) {
+  const label = escapeHtml(`Copy ${text.split('\n', 1)[0]}`)
   const button = `<button class="copy" type="button" aria-label="${label}">Copy</button>`
   return raw(`<div class="code"><pre tabindex="0"><code>${markup}</code></pre>${button}</div>\n`)
 }
 
-function escapeText(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"]/g, (character) => `&#${character.codePointAt(0)};`)
 }

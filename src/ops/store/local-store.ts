@@ -15,10 +15,10 @@ import { listMigrationFiles } from './wrangler.ts'
 
 /** Calls `work` with the local store. @throws UserError when the database is missing, is not migrated, or can't be used. */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { state, migrateCommand } = locateState(target)
-  if (!existsSync(resolve(state, 'v3/d1'))) {
+  const { folder, migrateCommand } = locateState(target)
+  if (!existsSync(resolve(folder, 'v3/d1'))) {
     throw new UserError([
-      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder.`,
+      `There is no local database in ${folder}. If npm run dev uses --persist-to, pass the same folder.`,
       `Otherwise create it: ${migrateCommand}`,
     ])
   }
@@ -33,18 +33,21 @@ export function withMigratedStore<T>(
   return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
 }
 
-function locateState({ persistTo, ...target }: Target): { state: string; migrateCommand: string } {
-  const state = resolve(persistTo ?? '.wrangler/state')
-  return { state, migrateCommand: describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: state }) }) }
+function locateState({ persistTo, ...target }: Target): { folder: string; migrateCommand: string } {
+  const folder = resolve(persistTo ?? '.wrangler/state')
+  return {
+    folder,
+    migrateCommand: describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: folder }) }),
+  }
 }
 
 /** @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
-  const { state, migrateCommand } = locateState(target)
+  const { folder, migrateCommand } = locateState(target)
   const config = await readWranglerConfig()
   try {
     // A retry helps when two programs start at the same time: both create the same files, and one of them fails.
-    const { db, kv, close } = await retry(() => openRuntime(config, resolve(state, 'v3')))
+    const { db, kv, close } = await retry(() => openRuntime(config, resolve(folder, 'v3')))
     try {
       return await work(db, { target, ...openBindings(db, kv), config: await readLocalVariables(config) })
     } finally {
@@ -54,14 +57,14 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema)) {
-      throw new UserError([`The local database in ${state} is not migrated.`, `Run: ${migrateCommand}`])
+      throw new UserError([`The local database in ${folder} is not migrated.`, `Run: ${migrateCommand}`])
     }
     // CONSTRAINT and ERROR come from a statement. Other codes, such as SQLITE_FULL, come from the files.
     const isSqliteFileError = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
     const isSystemError = describeSystemError(error) !== undefined
     if (!isSqliteFileError && !isSystemError) throw error
     throw new UserError([
-      `The local state in ${state} can't be used: ${getCauseMessage(error)}. If npm run dev uses it, try again.`,
+      `The local state in ${folder} can't be used: ${getCauseMessage(error)}. If npm run dev uses it, try again.`,
       'If the disk is full, or the folder can’t be written, change that, and try again.',
       `Otherwise move the folder away, and create a new one: ${migrateCommand}`,
     ])

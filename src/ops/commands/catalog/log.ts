@@ -131,7 +131,7 @@ function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: 
   }
 }
 
-/** Joins notes, conflict, cancellation and approval: `Target reached; approved by ben: Checked.` Without reasons, starts with the command. */
+/** Joins notes, conflict, cancellation and approval: `Target reached; approved by ben: Checked.` If there is only an approval, or nothing, starts with the command. */
 function describeReasons(row: ForecastRow): string {
   const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
   const isCancelledByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor

@@ -52,7 +52,7 @@ async function runSmokeTestTwice(target: SmokeTarget, clock: Clock): Promise<Che
     result = await runQuietly()
   }
   const { outcome, failures, passed } = result
-  if (outcome === 'unreachable') return problem(`${origin} does not answer. Failed: ${failures.join()}`)
+  if (outcome === 'unreachable') return problem(`${origin} does not answer. The failed check: ${failures.join()}`)
   if (outcome === 'failed') return failures.map(problem)
   const message = `${origin}: ${passed} passed.`
   return variables['CLIENT_ID']

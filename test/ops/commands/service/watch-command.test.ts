@@ -101,7 +101,7 @@ test.each<[string, Requests[], ...string[]]>([
     'ok 1200 requests in 3 hours. ',
   ],
   ['traffic', [of(7, ''), of(7, 'smoke')], 'warning 14 requests in 3 hours. '],
-  ['smoke', [], 'problem http://127.0.0.1:9 does not answer. Failed: '],
+  ['smoke', [], 'problem http://127.0.0.1:9 does not answer. The failed check: '],
 ])('watch, %s: %j', async (name, requests, ...expected) => {
   const found = await watch(name, requests)
   const lines = found.map((line) => line.replace(/ +[\w-]+: /, ' ')).toSorted()
