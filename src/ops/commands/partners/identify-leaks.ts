@@ -149,7 +149,7 @@ const deadlineMs = 20_000
 /** Reads the owners of live secrets. @throws UserError when the database can't be read, or does not answer before the deadline. */
 async function readOwnersQuickly({ withStore, target }: Run): Promise<Owners> {
   const { promise: failAtDeadline, reject } = Promise.withResolvers<never>()
-  const problem = `the database does not answer within ${deadlineMs / 1000} s.`
+  const problem = `The database does not answer within ${deadlineMs / 1000} s.`
   const timer = setTimeout(() => reject(new UserError(problem)), deadlineMs)
   try {
     return await Promise.race([withStore(target, readOwners), failAtDeadline])

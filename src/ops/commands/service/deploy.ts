@@ -102,7 +102,7 @@ function makeSmokeTestError(
 ): UserError {
   if (outcome === 'failed') return new UserError([`The smoke test failed, and version ${id} is live.`, wayBack])
   return new UserError([
-    `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate.`,
+    `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate: then run npm run smoke.`,
     wayBack,
   ])
 }

@@ -22,7 +22,7 @@ function computeCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Describes listed plans with a date before the month of most new dates. Leaves out a date that goes back, which is a doubt already. */
+/** Names plans on a country's list with a date before the month of most new dates. Leaves out a date that goes back, which is a doubt already. */
 export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = computeCommonMonth(listRedated(changes))
   const changed = changes.flatMap(({ before, after }) =>
@@ -30,7 +30,7 @@ export function describeForgottenMonths(changes: readonly PlanChange[], others: 
   )
   const older = [...others, ...changed].filter((plan) => plan.viewableIn.length > 0 && getMonth(plan) < month)
   const names = older.map(({ identifier, performanceDate }) => `${identifier} (${performanceDate})`)
-  const start = `Most new dates are of ${month}. Listed plans with an earlier date`
+  const start = `Most new dates are of ${month}. These plans are on a country’s list, and have an earlier date`
   return names.length === 0 ? [] : [`${start}: ${nameSome(names)}.`]
 }
 

@@ -7,7 +7,7 @@ import { selectChangesOf, selectPublished, type PlanChange } from '../../../db/p
 
 export interface LaterChange {
   publicationId: number
-  /** Says which fields the publication changed: `brian set performance1 of gold to 13.4 since (publication 10: Correct sheet).` */
+  /** Says which fields the publication changed: `brian later set performance1 of gold to 13.4 (publication 10: Correct sheet).` */
   sentence: string
 }
 
@@ -32,7 +32,7 @@ export async function findLaterChanges(
     )
     if (phrases.length === 0) return []
     const reason = note === null ? '' : `: ${note}`
-    return { publicationId: id, sentence: `${actor} ${nameSome(phrases)} since (publication ${id}${reason}).` }
+    return { publicationId: id, sentence: `${actor} later ${nameSome(phrases)} (publication ${id}${reason}).` }
   })
 }
 

@@ -75,7 +75,7 @@ test('a field that both changed is refused with both values, and nothing is chan
   await expect(importFile(rename(exported, 'cash', 'Ours'))).rejects.toThrow(
     new UserError([
       'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
-      `amina@example.com set name of cash to "Theirs" since (publication ${theirs?.id}).`,
+      `amina@example.com later set name of cash to "Theirs" (publication ${theirs?.id}).`,
       'To keep the catalog’s value, write it into the file. To publish every value of the file, also over later changes by others, add --overwrite.',
     ]),
   )

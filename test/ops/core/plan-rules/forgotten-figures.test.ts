@@ -37,7 +37,11 @@ test.each<[title: string, edits: Partial<CatalogPlan>[], others: CatalogPlan[], 
 ])('once a date is raised, names %s', (_, edits, others, named) => {
   const changes = edits.map((edit, index) => change(index + 1, edit))
   const notes = describeForgottenMonths(changes, others)
-  expect(notes).toEqual(named.map((end) => `Most new dates are of 2026-11. Listed plans with an earlier date: ${end}.`))
+  expect(notes).toEqual(
+    named.map(
+      (end) => `Most new dates are of 2026-11. These plans are on a country’s list, and have an earlier date: ${end}.`,
+    ),
+  )
 })
 
 test.each<[title: string, fields: Partial<CatalogPlan>, named: string[]]>([
