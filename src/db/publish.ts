@@ -72,7 +72,7 @@ export async function publish(
   return row?.[0] ?? undefined
 }
 
-/** Changes a publication if it fulfils a condition. @returns a row with its revision; undefined when nothing was changed. */
+/** Changes a publication if it fulfils a condition. @returns a row with its revision, null unless it is published; undefined if nothing changed. */
 export async function updatePublication(
   db: Database,
   publicationId: number,

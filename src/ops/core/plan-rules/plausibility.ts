@@ -90,7 +90,7 @@ function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly C
 
 /** Warns when the catalog or a list loses many plans, or a list its last plan. @param planCount the number of plans before the change. */
 function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListSizeChange): string[] {
-  /** @param place the catalog or a list, which has `total` plans before the change. @param isThere whether a plan is in this place. */
+  /** @param place the catalog or a list, which has `total` plans before the change. @param isThere tells if a plan is in this place. */
   const listRemovalWarnings = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
     const removed = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))
     // One plan is an ordinary change, however short the list is.

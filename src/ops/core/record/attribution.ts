@@ -38,7 +38,7 @@ export function makeAttribution({ actor, command, note }: Partial<Attribution> &
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
   if (actor.toLowerCase() === 'schedule') {
-    throw new UserError('The record uses the name schedule for the Worker: choose another name.')
+    throw new UserError('The record uses the name "schedule" for the Worker: choose another name.')
   }
   const noteProblem = note ? describeLineProblem('note', note, maxLengths.note) : undefined
   throwProblems([describeLineProblem('actor', actor, maxLengths.actor), noteProblem])

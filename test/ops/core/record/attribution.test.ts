@@ -9,7 +9,7 @@ test('a long command is cut with a mark', () => {
 })
 
 test.each(['schedule', 'Schedule'])('nobody has the name of the schedule: %j', (actor) => {
-  expect(() => makeAttribution({ actor, command: 'plan open cash' })).toThrow('the name schedule')
+  expect(() => makeAttribution({ actor, command: 'plan open cash' })).toThrow('the name "schedule"')
 })
 
 test('a note may say how secrets begin, and has none', () => {
