@@ -131,7 +131,7 @@ function makeAnswerError(response: Response, answer: Record<string, unknown>, te
   const isCutOff = ok && answer['success'] !== false
 
   const redirectUrl = status >= 300 && status < 400 ? headers.get('Location') : null
-  // A web page with a status from 500 is Cloudflare's own: the call failed, and is repeated.
+  // With a status from 500, Cloudflare itself probably failed, and the call is repeated.
   const isPageOfProxy = status < 500 && text.trimStart().startsWith('<')
   if (redirectUrl || isPageOfProxy) {
     const found = redirectUrl ? `a redirect to ${abbreviate(redirectUrl)}` : 'a web page'
