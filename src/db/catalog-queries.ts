@@ -84,7 +84,7 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
   return { plans: planCount, lists }
 }
 
-// SQLite's lower() changes only ASCII letters. So a name with other characters selects all names of its length with other characters.
+// SQLite's lower() changes only ASCII letters. So two names of the same length count as equal if both have other characters.
 const mayBeNamed = (name: SQL) => sql`(
   lower(trim(${name})) in (select name from names) or ${name} glob '*[^ -~]*'
     and length(trim(${name})) in (select length(name) from names where name glob '*[^ -~]*')

@@ -27,7 +27,7 @@ const namelessKey = /(?<![\w\-+/.$])[\w-]{43}(?![\w\-+/=])/g
 /** Finds the secrets of a text, also in Base64, sorted by line. Lists a secret once, even if the text has it twice. */
 export function findSecrets(text: string): FoundSecret[] {
   const keysAndTokens = text.split('\n').flatMap((line, index) => {
-    const withDecoded = `${line} ${line.replaceAll(base64, decode)}`.replaceAll(/%5f/gi, '_')
+    const withDecoded = `${line} ${line.replaceAll(base64, decodeBase64)}`.replaceAll(/%5f/gi, '_')
     return findKeysAndTokens(withDecoded).map(([kind, value]): FoundSecret => ({ kind, line: index + 1, text: value }))
   })
   const found = new Map<string, FoundSecret>()
@@ -40,7 +40,7 @@ export function findSecrets(text: string): FoundSecret[] {
 }
 
 /** Decodes Base64 or Base64url. @returns a text with one character for each byte. */
-function decode(encoded: string): string {
+function decodeBase64(encoded: string): string {
   const text = encoded.replaceAll('-', '+').replaceAll('_', '/')
   // A single character after the last group of four has too few bits for a byte.
   return atob(text.length % 4 === 1 ? text.slice(0, -1) : text)
@@ -74,7 +74,7 @@ function findClientSecrets(text: string, decodings = 0): FoundSecret[] {
     // The parts with odd numbers are the separators.
     const isSkipped = number % 2 === 1 || part.length < 40
     // Letters before the Base64 may shift its groups of four, so it is decoded from each of four places.
-    const decoded = isSkipped ? [] : [0, 1, 2, 3].map((start) => decode(part.slice(start)))
+    const decoded = isSkipped ? [] : [0, 1, 2, 3].map((start) => decodeBase64(part.slice(start)))
     for (const secret of decoded.flatMap((inner) => findClientSecrets(inner, decodings + 1))) {
       found.push({ ...secret, line: getLineNumber(index) })
     }

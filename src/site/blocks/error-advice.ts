@@ -30,7 +30,7 @@ export const advice: Record<ErrorCode, Advice> = {
   invalid_client: {
     cause:
       'The client ID doesn’t exist, the client secret is wrong or was replaced, or your account is suspended. The response is the same in all these cases, so that it doesn’t reveal which client IDs exist.',
-    fix: 'Check that the client ID and secret are exactly the ones you received, without extra spaces. If you lost the secret, ask support to rotate it. If it worked before, it was replaced or your account is suspended: ask support.',
+    fix: 'Check that the client ID and secret are exactly the ones you received, without extra spaces. If you lost the secret, ask support to rotate it. If the secret worked before, it was replaced, or your account is suspended: ask support.',
     request: `-X POST -u "$CLIENT_ID:wrong" ${token}`,
   },
   missing_token: {

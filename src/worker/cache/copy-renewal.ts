@@ -53,10 +53,10 @@ export function renewCopy(
     await letResponseGo()
     const copyAtMs = await storeCopy().catch(warnOfFailure)
     held.renewingSinceMs = undefined
-    // A copy with this time is due again after `kvRetryMs`.
-    const retriedAtMs = nowMs - kvRewriteMs + kvRetryMs
+    // If KV still lacks a recent copy, this time makes the copy due again after `kvRetryMs`.
+    const storedAtMsForRetry = nowMs - kvRewriteMs + kvRetryMs
     // If the list or partner changed meanwhile, held.storedAtMs is 0. It stays 0, so that the copy stays due.
-    if (held.storedAtMs === nowMs) held.storedAtMs = copyAtMs ?? retriedAtMs
+    if (held.storedAtMs === nowMs) held.storedAtMs = copyAtMs ?? storedAtMsForRetry
   }
 
   function warnOfFailure(error: unknown): undefined {

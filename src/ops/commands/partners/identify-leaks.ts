@@ -100,7 +100,7 @@ function nameLines(numbers: number[]): string {
   return `${numbers.length === 1 ? 'Line' : 'Lines'} ${nameSome(numbers.map(String))}`
 }
 
-/** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches. */
+/** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches, or no partner is known. */
 async function describeLeak(leak: Leak, live: LiveSecrets): Promise<object> {
   const { line, kind } = leak
   const { owners, target, nowSeconds } = live
@@ -123,6 +123,7 @@ function describeOwner(
   target: Target,
 ): object {
   const times = formatTimes({ createdAt, expiresAt })
+  // A forged token may name no partner.
   if (shortName === undefined) return times
   const flags = kind === 'token' ? ['--tokens-only'] : []
   const ifItLeaked = describeCommand(target, 'partner', 'lockdown', shortName, ...flags)
@@ -135,8 +136,8 @@ const noMatch = 'matches no live secret, token or key'
 function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: LiveSecrets): object {
   const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
-  const stateIfRead = use === undefined ? noMatch : `in use: it ${uses[use]}`
-  const state = keys === undefined ? notKnown : stateIfRead
+  const foundState = use === undefined ? noMatch : `in use: it ${uses[use]}`
+  const state = keys === undefined ? notKnown : foundState
   const mayBeInUse = keys === undefined || use !== undefined
   const onlyName = kind === 'key-name' ? '; the text has only its name, which is no secret' : ''
   const ifItLeaked = describeCommand(target, 'keys', 'drop', kid, '--leaked')

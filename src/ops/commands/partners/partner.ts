@@ -105,7 +105,7 @@ export const partner = {
   }),
 
   identify: verb({
-    help: 'name the owner of each client secret, token and signing key in a text from standard input, and the command that ends it; describes at most ten, and never prints a secret',
+    help: 'name the owner of each client secret, token and signing key in a text from standard input, and the command that ends it; describes at most ten of them, and never prints a secret',
     example: 'partner identify < FILE',
     store: 'itself',
     json: 'an array, with an object for each secret: its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',

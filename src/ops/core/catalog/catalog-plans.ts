@@ -62,7 +62,7 @@ export async function readCatalogAt(store: Store, atSeconds?: number): Promise<C
 }
 
 async function requireRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
-  // A revision is about the Unix millisecond of its publication.
+  // A revision is about the Unix millisecond of its publication. All publications of the second count.
   const lastMillisecond = (atSeconds + 1) * 1000 - 1
   const revision = await selectRevisionUpTo(db, lastMillisecond)
   if (revision > 0) return revision
@@ -77,7 +77,7 @@ export async function hasPublished({ db }: Store): Promise<boolean> {
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   if (await isFuture(store, atSeconds)) {
-    // Forecasts only this plan, unless a publication will add it.
+    // Fast path: a plan that exists now is forecast alone. To find a plan that will be added, `listPlans` forecasts all.
     const current = (await selectCatalogPlan(store.db, name))?.plan
     if (current) return (await forecastPlans(store, atSeconds, current)).get(current.id) ?? undefined
   }

@@ -35,7 +35,7 @@ function isConverted(text: string): boolean {
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/** Tells if a text could be converted, or read as no value. Ignores apostrophes that the text begins with. */
+/** Tells if a text could be converted, or read as no value. Ignores apostrophes at its start, because `decodeCell` removes one of them. */
 function needsApostrophe(text: string): boolean {
   const withoutApostrophes = text.replace(/^'+/, '')
   return withoutApostrophes === 'null' || isConverted(withoutApostrophes)

@@ -79,7 +79,7 @@ export function listNewlyNamed({ before, after }: PlanChange): CatalogPlan[] {
   return viewableIn.length === 0 ? [] : [{ ...after, viewableIn }]
 }
 
-/** Finds plans with a new name, or in a new country, that have the name of another plan there. @param namesakes as in `DoubtInput`. */
+/** Finds plans with a new name or a new country, if another plan of the same country has the same name. @param namesakes unchanged plans. */
 function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly CatalogPlan[]): PlanFinding[] {
   const newlyNamed = changes.flatMap(listNewlyNamed)
   const identifiers = new Set(newlyNamed.map(({ identifier }) => identifier))

@@ -71,7 +71,7 @@ export async function explainPlan(
   }
 }
 
-/** @throws UserError when the partner gets no list, because it is suspended or ended. */
+/** @throws UserError when there is no such partner, or the partner is suspended and gets no list. An ended partner is suspended, too. */
 export async function requireListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
   const partner = await requirePartner(store, partnerName, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner

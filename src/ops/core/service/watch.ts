@@ -34,9 +34,7 @@ export async function watch({
   const results = await Promise.all([
     runChecks(alertChecks),
     runDoctorChecks().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
-    runChecks({
-      smoke: async () => runSmokeTestTwice({ origin: await requireOrigin(), variables }, clock),
-    }),
+    runChecks({ smoke: async () => runSmokeTestTwice({ origin: await requireOrigin(), variables }, clock) }),
   ])
   return results.flat()
 }
