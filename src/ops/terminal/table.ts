@@ -8,9 +8,7 @@ const gap = 2
 const minTextWidth = 12
 const minNameWidth = 24
 
-/**
- * Takes the names of the first row's fields as headings: `shortName` is `SHORT NAME`. Cells of a table wider than `maxWidth` are wrapped.
- */
+/** Takes the names of the first row's fields as headings: `shortName` is `SHORT NAME`. Cells of a table wider than `maxWidth` are wrapped. */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''
   const names = Object.keys(rows[0])

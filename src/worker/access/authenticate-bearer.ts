@@ -34,9 +34,7 @@ export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, {
   if (iat < (tokensValidFrom ?? 0)) throw createChallenge('invalid_token', 'ended_token')
 }
 
-/**
- * Creates a 401. Its WWW-Authenticate names an error only if the request had a token (RFC 6750 section 3.1). Only the log gets `reason`.
- */
+/** Creates a 401. Its WWW-Authenticate names an error only if the request had a token (RFC 6750 section 3.1). Only the log gets `reason`. */
 function createChallenge(
   code: 'missing_token' | 'expired_token' | 'invalid_token',
   reason?: TokenDefect | 'unknown_partner' | 'suspended_partner' | 'ended_token',

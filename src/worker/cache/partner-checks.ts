@@ -156,9 +156,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
     askNearest,
 
-    /**
-     * Asks the primary, because a replica that lags may lack a new secret. Sign-ins share no query. @returns also D1's time in Unix seconds
-     */
+    /** Asks the primary, because a replica that lags may lack a new secret. Sign-ins share no query. @returns also D1's time in Unix seconds */
     askPrimary: async (context: CacheContext, clientId: string) => {
       const answer = await d1.readPrimary(context, (session) => session.checkPartner(clientId))
       const check = createCheck(answer, context.nowMs)

@@ -36,10 +36,7 @@ export async function findLaterChanges(
   })
 }
 
-/**
- * Creates a function that lists the fields by which a change of a plan causes `conflicts`. In this list, undefined stands for the whole
- * plan.
- */
+/** Creates a function that lists the fields by which a change of a plan causes `conflicts`. In this list, undefined stands for the whole plan. */
 export function createCauseFinder(conflicts: readonly FieldConflict[]) {
   const conflictsByPlan = Map.groupBy(conflicts, ({ identifier }) => identifier)
   return ({ before, after }: PlanChange): (string | undefined)[] => {
