@@ -38,7 +38,7 @@ export type ForecastRow = PublicationRow & {
 /** `changes` has the publication's change of the plan in the filter. It is empty if the filter names no plan. */
 export type LogEntry = ForecastRow & { changes: PlanChange[] }
 
-/** Lists publications, the latest first, with a forecast of conflicts. @throws UserError when no publication ever changed the plan of the filter. */
+/** Lists publications, the highest number first, with a forecast of conflicts. @throws UserError when no publication ever changed the plan of the filter. */
 export async function listPublications(store: Store, { plan, ...filter }: LogFilter): Promise<LogEntry[]> {
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
