@@ -16,8 +16,7 @@ export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape
     if (value !== undefined) filled[name] = value
     isComplete &&= value === found
   }
-  // The schema has every field of T. So the copy is a T.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the copy is a T, because the schema has every field of T
   return isComplete ? plan : (filled as T)
 }
 
