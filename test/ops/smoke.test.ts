@@ -87,7 +87,7 @@ test.each<[string, typeof answer, RegExp, number]>([
 test('the smoke test of a deploy says that it waits for the version', async () => {
   answerWith(answer)
   const lines: string[] = []
-  const target = { origin, version: { worker: 'catalog', id: 'new' }, variables: {} }
+  const target = { origin, version: { workerName: 'catalog', id: 'new' }, variables: {} }
   expect(await runSmokeTest(target, clock, (line) => lines.push(line))).toMatchObject({ outcome: 'passed' })
   expect(lines[0]).toContain('until version new ')
 })

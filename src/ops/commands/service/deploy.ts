@@ -38,7 +38,7 @@ npm run check fails.`,
   async run({ env, url, allowDirty, skipCheck }, run) {
     const { variables, clock, report, requireOrigin, progress } = run
     const target = { remote: true, env }
-    const { name: worker, vars } = await readWranglerConfig(env)
+    const { name: workerName, vars } = await readWranglerConfig(env)
     parseVariables(vars)
     const incomplete = describeIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
@@ -61,7 +61,7 @@ npm run check fails.`,
     if (id === undefined) throw makeDeployError(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     progress?.step('Step 4 of 4: the smoke test')
-    const { outcome } = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
+    const { outcome } = await runSmokeTest({ origin, version: { workerName, id }, variables }, clock, report)
     if (outcome !== 'passed') throw makeSmokeTestError(outcome, { id, origin, wayBack })
     report(wayBack)
   },

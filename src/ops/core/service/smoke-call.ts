@@ -16,8 +16,7 @@ export type SmokeCall = (
 ) => Promise<SmokeResponse>
 
 export interface WantedVersion {
-  /** The name of the Worker. */
-  worker: string
+  workerName: string
   id: string
 }
 
@@ -41,7 +40,7 @@ export function createSmokeCall(
 ): SmokeCall {
   const deadlineMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
-  const override = version && { 'Cloudflare-Workers-Version-Overrides': `${version.worker}="${version.id}"` }
+  const override = version && { 'Cloudflare-Workers-Version-Overrides': `${version.workerName}="${version.id}"` }
 
   return async (url, init) => {
     for (;;) {

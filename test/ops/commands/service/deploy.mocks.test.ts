@@ -60,7 +60,7 @@ test('a deploy checks the project, deploys, tests the new version, and says how 
   })
   expect(runProjectCheck).toHaveBeenCalled()
   expect(deployWithWrangler).toHaveBeenCalledWith('staging', host)
-  const version = { worker: 'partner-investment-plan-catalog-staging', id: 'new' }
+  const version = { workerName: 'partner-investment-plan-catalog-staging', id: 'new' }
   const [target] = vi.mocked(runSmokeTest).mock.calls[0] ?? []
   expect(target).toMatchObject({ origin: host, version })
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createSmokeCall, maxWaitSeconds } from '../../../../src/ops/core/service/smoke-call.ts'
 
 const url = 'https://catalog.example.com/api/v3/partners/auth'
-const wanted = { worker: 'catalog', id: 'new' }
+const wanted = { workerName: 'catalog', id: 'new' }
 
 const from = (version: string) => Response.json({}, { headers: { 'X-Worker-Version': version } })
 const silent = () => new Response('There is no such Worker.', { status: 404 })
