@@ -51,7 +51,8 @@ export function describeOutcome(target: Target, { outcome, isMarked = false }: O
       return ['The change was made: check before you try again, and rotate a secret that was not printed.']
     case 'unknown':
       return [
-        'It is not known whether the change was made. A new client secret that was not printed is lost: make another with partner rotate.',
+        'It is not known whether the change was made. A new client secret that was not printed is lost.',
+        'If the log lacks the change, repeat the command. If the log has the change, replace a lost secret with partner rotate.',
         `When Cloudflare answers, see: ${describeCommand(target, 'log')}`,
       ]
   }

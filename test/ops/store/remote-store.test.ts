@@ -230,7 +230,8 @@ describe('when a change is made and the answer is lost', () => {
       'with the statement that publishes',
       -3,
       [
-        'It is not known whether the change was made. A new client secret that was not printed is lost: make another with partner rotate.',
+        'It is not known whether the change was made. A new client secret that was not printed is lost.',
+        'If the log lacks the change, repeat the command. If the log has the change, replace a lost secret with partner rotate.',
         'When Cloudflare answers, see: npm run -s ops -- log --remote --env staging',
       ],
     ],

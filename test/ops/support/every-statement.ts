@@ -37,7 +37,7 @@ import {
   selectStoredSecrets,
 } from '../../../src/db/partner-queries.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
-import { selectChanges, selectPublication, selectPublications } from '../../../src/db/publication-queries.ts'
+import { selectChanges, selectPublication, selectPublished } from '../../../src/db/publication-queries.ts'
 import { approveForLater, endAsCancelled, releasePublication } from '../../../src/db/publication-states.ts'
 import {
   type PublishMode,
@@ -140,9 +140,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   ).toMatchObject({
     documents: [expect.any(String)],
   })
-  expect(
-    await selectPublications(db, { planIds: [1], since: 60, afterRevision: first, states: ['published'] }),
-  ).toHaveLength(3)
+  expect(await selectPublished(db, { planIds: [1], since: 60, afterRevision: first })).toHaveLength(3)
   expect(await selectChanges(db, overtaken, [1])).toMatchObject([
     { before: { name: 'Approved' }, after: { name: 'Mine' } },
   ])
