@@ -1,7 +1,7 @@
 /**
  * A mistake of the user, or in the user's environment. The command line prints the lines of the error, and ends with exit code 2. The first
- * lines name the problems. Each line below names a solution, and ends with a command. If the failed command changes data, the command line
- * adds `Nothing was changed.`
+ * lines name the problems. Each line below names a solution, and ends with a command. If the failed command can change data and
+ * changed nothing, the command line adds `Nothing was changed.`
  */
 export class UserError extends Error {
   override readonly name = 'UserError'

@@ -68,16 +68,16 @@ export async function changeAndMark<Made extends Entries>(
     found = await requireRecordedPartner(store, name)
     return { before: found, made: await change(found) }
   }
-  const markWithoutDatabase = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
+  const markAndDescribe = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
 
   const attempt = findAndChange()
-  if (endsAccess(kind) && (await isSlow(attempt))) warn(`${await markWithoutDatabase()} Waiting for the database …`)
+  if (endsAccess(kind) && (await isSlow(attempt))) warn(`${await markAndDescribe()} Waiting for the database …`)
   const { before, made } = await attempt.catch(async (error: unknown) => {
     const again = 'When the database answers, run the command again.'
     if (isRefusal(error)) {
       if (store.changes.isMarked) await takeMarkBack(store, warn, name)
     } else if (endsAccess(kind)) {
-      warn(`The database did not answer. ${await markWithoutDatabase()} ${again}`)
+      warn(`The database did not answer. ${await markAndDescribe()} ${again}`)
     } else if (kind === 'resume') {
       warn(`The database did not answer. Until it does, ${name} stays suspended. ${again}`)
     }

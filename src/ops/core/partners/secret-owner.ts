@@ -38,7 +38,7 @@ export interface Leaks {
   suspectLines: Record<'cut-secret' | 'possible-key', number[]>
 }
 
-/** Finds the secrets, tokens and keys in a text. Leaves out tokens of other services, and all tokens of a client but the newest. */
+/** Finds secrets, keys, and tokens of this service in a text: only the newest token of each client, because one command ends them all. */
 export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
   const suspectLines: Leaks['suspectLines'] = { 'cut-secret': [], 'possible-key': [] }

@@ -146,7 +146,7 @@ async function checkCache({ putKeys }: Store): Promise<CheckResult> {
 /** @returns a problem when no key can sign yet; otherwise nothing. @param fix the command that makes or deploys a key. */
 function checkSigning(secretNames: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
   const canSign = secretNames.some((name) => Number(parseKeyName(name)) <= nowSeconds)
-  return canSign ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
+  return canSign ? [] : [problem(`The Worker has no signing key, or each key signs only later. Run: ${fix}`)]
 }
 
 /** @param entries the entries of the record about keys, the newest first; undefined when the record can't be read. */

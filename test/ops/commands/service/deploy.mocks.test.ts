@@ -70,7 +70,7 @@ test.each<[string, () => unknown, string?]>([
     'Not everything here is committed: see git status. Commit it, or add --allow-dirty.\nNothing was changed.\n',
     () => vi.mocked(isCleanCheckout).mockResolvedValue(false),
   ],
-  ['The Worker has no signing key whose time has come. Run: ', () => {}, '9999999999'],
+  ['The Worker has no signing key, or each key signs only later. Run: ', () => {}, '9999999999'],
   [
     'npm run check failed. Fix what it names, or add --skip-check.\nNothing was changed.\n',
     () => vi.mocked(runProjectCheck).mockResolvedValue(false),

@@ -98,7 +98,7 @@ const rotate = `npm run -s ops -- keys rotate ${flags}`
 const unlisted = `problem catalog: No country lists a plan. Run: npm run -s ops -- catalog import FILE ${flags}`
 const down = () => Promise.reject(new CloudflareError('Cloudflare answered 500: x.', { kind: 'unknown' }))
 const days = Math.floor((Date.now() - Date.parse('2024-01-01')) / 86_400_000)
-const noKey = 'The Worker has no signing key whose time has come. Run:'
+const noKey = 'The Worker has no signing key, or each key signs only later. Run:'
 
 test.each<[string, Circumstances]>([
   [
