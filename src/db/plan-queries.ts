@@ -49,7 +49,7 @@ export const ownVersion = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
-/** Selects the row ID of the version that the plan of `ownVersion` had at a revision of the catalog, null if it had none. */
+/** In a query with `ownVersion`: selects the row ID of the version that its plan had at a revision of the catalog, null if it had none. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}

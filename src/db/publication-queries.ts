@@ -18,6 +18,7 @@ export interface PlanChange {
   after: CatalogPlan | null
 }
 
+/** @returns undefined for a publication that does not exist, or is still staged. */
 export async function selectPublication(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
   const [row] = await selectPublicationsWhere(db, eq(publications.id, id))
   return row

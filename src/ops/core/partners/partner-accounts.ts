@@ -93,6 +93,7 @@ export async function createPartner(
   return { shortName, country, clientId, clientSecret }
 }
 
+/** Deletes the contact if `contact` is null. Stores nothing for a partner that has ended. */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }

@@ -39,7 +39,7 @@ export async function runChecks(checks: Readonly<Record<string, Check>>): Promis
   return [...merged.values()]
 }
 
-/** @throws an error that is no mistake of the user, no wrong setting and no failure of Cloudflare, because it is a bug. */
+/** Makes a problem of a mistake of the user, a wrong setting or a failure of Cloudflare. @throws any other error, because it is a bug. */
 export function toProblem(error: unknown): CheckResult {
   const isMistake = error instanceof UserError || error instanceof ConfigError
   const expected = isMistake ? error : findCloudflareError(error)
