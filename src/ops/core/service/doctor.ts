@@ -117,7 +117,7 @@ function checkMigrations(filesOfCheckout: readonly string[], applied: readonly s
   const unknown = applied.filter((file) => !filesOfCheckout.includes(file))
   if (unknown.length === 0) return ok(`all ${filesOfCheckout.length} applied.`)
   return warning(
-    `This checkout lacks ${unknown.join(', ')}, which is applied. Update the checkout before you change data.`,
+    `This checkout lacks ${unknown.join(', ')}, which the database has. Update the checkout before you change data.`,
   )
 }
 
@@ -175,7 +175,9 @@ async function checkKeys(
       problem(`The key ${kid} was dropped, but is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
     ),
     ...misnamed.map((name) =>
-      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
+      warning(
+        `The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete the secret.`,
+      ),
     ),
     ...unrecorded.map((kid) =>
       warning(

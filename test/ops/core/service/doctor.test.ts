@@ -106,7 +106,7 @@ test.each<[string, Circumstances]>([
     { known: [...migrations, '0099_new.sql'] },
   ],
   [
-    `warning migrations: This checkout lacks ${migrations.at(-1)}, which is applied. Update the checkout before you change data.`,
+    `warning migrations: This checkout lacks ${migrations.at(-1)}, which the database has. Update the checkout before you change data.`,
     { known: migrations.slice(0, -1) },
   ],
   [
@@ -124,7 +124,7 @@ test.each<[string, Circumstances]>([
     { secrets: makeSecrets([old]) },
   ],
   [
-    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.',
+    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete the secret.',
     { secrets: { live: [`JWT_KEY_${kid}`, 'JWT_KEYS'], latest: [`JWT_KEY_${kid}`] } },
   ],
   [
