@@ -18,7 +18,7 @@ export interface AppEnv {
 }
 
 /** Creates the headers of every answer. HSTS (RFC 6797) leaves out the subdomains of this host, which may belong to others. */
-export function commonHeaders(c: Pick<Context<AppEnv>, 'env' | 'get'>): Record<string, string> {
+export function createCommonHeaders(c: Pick<Context<AppEnv>, 'env' | 'get'>): Record<string, string> {
   const versionId = c.env.VERSION?.id
   return {
     'X-Request-Id': c.get('requestId'),

@@ -1,7 +1,7 @@
 // Makes the JSON body of every refusal. The only other answer with a status of 400 or above is the page in not-found.ts.
 import type { Context } from 'hono'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
-import { commonHeaders, type AppEnv } from '../app-env.ts'
+import { createCommonHeaders, type AppEnv } from '../app-env.ts'
 
 export interface ErrorBody {
   message: string
@@ -41,7 +41,7 @@ export class ApiError extends Error {
       requestId: c.get('requestId'),
       ...(isFromTokenEndpoint && { error_description: message }),
     }
-    const headers = { ...commonHeaders(c), 'Cache-Control': 'no-store', ...this.headers }
+    const headers = { ...createCommonHeaders(c), 'Cache-Control': 'no-store', ...this.headers }
     return Response.json(body, { status: refusals[this.code].status, headers })
   }
 }

@@ -1,7 +1,7 @@
 // Answers a path that is neither a route nor a file of the site.
 import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
-import { commonHeaders, type AppEnv } from '../app-env.ts'
+import { createCommonHeaders, type AppEnv } from '../app-env.ts'
 
 /** Also true for the API's paths with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
 export function isApiPath(path: string): boolean {
@@ -17,7 +17,7 @@ export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
   if (isApiPath(c.req.path) || !isBrowser) return refusal.toResponse(c)
   const { body, headers } = await c.env.ASSETS.fetch(new URL('/404', c.req.url))
   const page = new Response(body, { status: 404, headers })
-  const ownHeaders = { ...commonHeaders(c), 'Cache-Control': 'no-store' }
+  const ownHeaders = { ...createCommonHeaders(c), 'Cache-Control': 'no-store' }
   for (const [name, value] of Object.entries(ownHeaders)) page.headers.set(name, value)
   return page
 }

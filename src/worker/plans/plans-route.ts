@@ -5,7 +5,7 @@ import type { VerifyToken } from '../access/verified-tokens.ts'
 import type { OpenCatalog } from '../cache/catalog-cache.ts'
 import { createCacheContext } from '../cache/cache-context.ts'
 import { ApiError } from '../http/api-error.ts'
-import { commonHeaders } from '../app-env.ts'
+import { createCommonHeaders } from '../app-env.ts'
 import type { RespondConditionally } from '../http/conditional-response.ts'
 import { createRoutes, refuseOtherMethods } from '../http/create-routes.ts'
 import { parsePlanFilter } from './filter-query.ts'
@@ -42,7 +42,7 @@ export function createPlansEndpoint({ readConfig, verifyToken, openCatalog, resp
       const answer = await catalog.readList(country, parsed.filter)
       c.set('answeredBy', answer)
       const headers = {
-        ...commonHeaders(c),
+        ...createCommonHeaders(c),
         ETag: answer.list.etag,
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',

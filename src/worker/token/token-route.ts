@@ -4,7 +4,7 @@ import { chooseSigningKey } from '../../crypto/signing-keys.ts'
 import type { ReadConfig } from '../../api/config.ts'
 import type { DecideSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
-import { commonHeaders } from '../app-env.ts'
+import { createCommonHeaders } from '../app-env.ts'
 import { createRoutes, refuseOtherMethods } from '../http/create-routes.ts'
 import { createCacheContext } from '../cache/cache-context.ts'
 import { getNetwork } from '../rate-limit.ts'
@@ -48,7 +48,7 @@ export function createTokenEndpoint({ readConfig, verifiedSecrets, decideSignIn 
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
           // RFC 6749 section 5.1 requires the last two headers.
-          { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store', Pragma: 'no-cache' } },
+          { headers: { ...createCommonHeaders(c), 'Cache-Control': 'no-store', Pragma: 'no-cache' } },
         )
       })
       .all('/', refuseOtherMethods('POST'))
