@@ -47,7 +47,7 @@ export function makeDefectError(defects: readonly Defect[]): UserError {
   return new UserError([...new Set(lines)])
 }
 
-/** Makes the key of a kind of defects from the field (without a field, from the found text) and from what is expected. */
+/** Defects of one kind have the same field and expectation. Without a field, as for an unknown name, they have the same found text. */
 function makeKindKey({ place, expected, found, isOfColumn = false }: Defect): string {
   return JSON.stringify([place.kind, place.field ?? found, expected, isOfColumn])
 }
