@@ -175,9 +175,7 @@ async function checkKeys(
       problem(`The key ${kid} was dropped, but is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
     ),
     ...misnamed.map((name) =>
-      warning(
-        `The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete the secret.`,
-      ),
+      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits. Delete the secret.`),
     ),
     ...unrecorded.map((kid) =>
       warning(

@@ -124,7 +124,7 @@ test.each<[string, Circumstances]>([
     { secrets: makeSecrets([old]) },
   ],
   [
-    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete the secret.',
+    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits. Delete the secret.',
     { secrets: { live: [`JWT_KEY_${kid}`, 'JWT_KEYS'], latest: [`JWT_KEY_${kid}`] } },
   ],
   [
