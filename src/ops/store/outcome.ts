@@ -48,7 +48,10 @@ export function describeOutcome(target: Target, { outcome, isMarked = false }: O
     case 'unchanged':
       return isMarked ? ['Nothing was changed in the database.'] : []
     case 'changed':
-      return ['The change was made: check before you try again, and rotate a secret that was not printed.']
+      return [
+        'The change was made. A new client secret that was not printed is lost: replace it with partner rotate.',
+        `Before you repeat the command, see: ${describeCommand(target, 'log')}`,
+      ]
     case 'unknown':
       return [
         'It is not known whether the change was made. A new client secret that was not printed is lost.',

@@ -271,7 +271,7 @@ describe('when a change is made and the answer is lost', () => {
       await changePartner(store, 'kept', { kind: 'set', name: 'Lost and found' }, operator)
       throw new CloudflareError('No.')
     })
-    await expect(later).rejects.toThrow(/^No\.\nThe change was made: /)
+    await expect(later).rejects.toThrow(/^No\.\nThe change was made\. /)
   })
 })
 
