@@ -14,7 +14,7 @@ import { recordChange } from '../record/recorded-change.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { throwProblems, UserError } from '../../shared/user-error.ts'
 import {
-  findFieldProblems,
+  describeFieldProblems,
   generateSecret,
   storeContact,
   type Credentials,
@@ -54,7 +54,7 @@ export async function changePartner(
   request: PartnerRequest,
   { attribution, warn }: Operator,
 ): Promise<Partner> {
-  if (request.kind === 'set') throwProblems(findFieldProblems(request))
+  if (request.kind === 'set') throwProblems(describeFieldProblems(request))
   const { before } = await changeAndMark(store, warn, {
     name,
     kind: request.kind,

@@ -77,7 +77,7 @@ export async function createPartner(
   const { shortName, name, country } = partner
   throwProblems([
     describeShortNameProblem(shortName),
-    ...findFieldProblems({ name, country, contact: contact || null }),
+    ...describeFieldProblems({ name, country, contact: contact || null }),
   ])
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
@@ -103,8 +103,8 @@ export function describeShortNameProblem(shortName: string): string | undefined 
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
-/** Finds the problem of each field. A correct field has none, and neither has a field that is not given. */
-export function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
+/** Describes the problem of each field: undefined for a field that is correct or not given. */
+export function describeFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
     name === undefined ? undefined : describeLineProblem('name', name, maxLineLength),
@@ -127,7 +127,7 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
     else fields.name = value
   }
   throwProblems(problems)
-  throwProblems(findFieldProblems(fields))
+  throwProblems(describeFieldProblems(fields))
   return fields
 }
 

@@ -18,7 +18,7 @@ const maxReturnJumpPoints = 25
 const minLargeReturnPercent = 3
 const minAmountJumpFactor = 100
 
-/** Finds returns and amounts that change much. Leaves out a return that is implausible before or after: `findImplausibleValues` finds it. */
+/** Finds returns and amounts that change much. Ignores a return that is implausible before or after the change: see `isReturnJump`. */
 export function findJumps({ after, paths }: ChangedPlan): PlanFinding[] {
   return [...paths].flatMap(([field, { from, to }]): PlanFinding[] => {
     if (typeof from !== 'number' || typeof to !== 'number') return []
