@@ -89,7 +89,7 @@ export async function insertPartnerChange(
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
   const changedValues = nameFields({ ...makeCommonValues(request, change.kind), ...computeNextValues(change) })
-  const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestId(db, newest.shortName)))
+  const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestChangeId(db, newest.shortName)))
   const nextRow = db
     .select({ ...getTableColumns(newest), ...changedValues })
     .from(newest)
@@ -104,7 +104,7 @@ export async function findChange(db: OperatorDatabase, requestId: string): Promi
   return made
 }
 
-function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
+function selectNewestChangeId(db: OperatorDatabase, shortName: SQLWrapper | string) {
   return db
     .select({ id: max(id) })
     .from(changeRecord)
@@ -180,7 +180,7 @@ export async function setContact(db: OperatorDatabase, shortName: string, contac
   const contactRow = db
     .select({ shortName: newest.shortName, contact: sql`${contact}`.as('contact') })
     .from(newest)
-    .where(and(eq(newest.id, selectNewestId(db, shortName)), isNull(newest.endedAt)))
+    .where(and(eq(newest.id, selectNewestChangeId(db, shortName)), isNull(newest.endedAt)))
   await db
     .insert(partnerContacts)
     .select(contactRow)

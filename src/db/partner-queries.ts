@@ -40,7 +40,7 @@ export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[numb
 export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]
 
 export function selectPartners(db: OperatorDatabase) {
-  const isNewest = inArray(changeRecord.id, selectNewestIdPerPartner(db))
+  const isNewest = inArray(changeRecord.id, selectNewestChangeIdPerPartner(db))
   return selectPartnerRows(db, isNewest).orderBy(asc(changeRecord.shortName))
 }
 
@@ -89,7 +89,7 @@ function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atS
     .where(condition)
 }
 
-function selectNewestIdPerPartner(db: OperatorDatabase) {
+function selectNewestChangeIdPerPartner(db: OperatorDatabase) {
   return db
     .select({ id: max(changeRecord.id) })
     .from(changeRecord)
@@ -103,7 +103,7 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
   const rows = await db
     .select({ shortName: withoutNull(shortName), secrets, nowSeconds: sql<number>`unixepoch()` })
     .from(changeRecord)
-    .where(inArray(id, selectNewestIdPerPartner(db)))
+    .where(inArray(id, selectNewestChangeIdPerPartner(db)))
     .orderBy(asc(id))
   return rows.flatMap((row) => {
     const live = row.secrets?.filter(({ expiresAt }) => expiresAt === null || expiresAt > row.nowSeconds) ?? []
