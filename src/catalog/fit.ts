@@ -64,7 +64,7 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
       }
     }
   }
-  /** Records a contradiction if two plans have different values for one key. */
+  /** Records a contradiction if two plans have different values for the same `field` and `id`. */
   const compareSharedValues = (own: PlanValue, other: PlanValue) => {
     const { field, id, plan, value } = own
     if (isSameJson(value, other.value)) return

@@ -64,7 +64,7 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
   }
 }
 
-/** Makes the output for --json. Its text for people is empty, because `showAndConfirm` has printed the change. */
+/** Makes the output for --json, and `changes` for the verb. The text is empty, because `showAndConfirm` has printed the change. */
 function makeOutput(changes: readonly PlanChange[], publication?: Publication) {
   const data = {
     plans: changes.map(compareChange),
