@@ -51,7 +51,7 @@ export async function recordReplacedKey(
       getCauseMessage(error),
       `The record may lack the drop of ${droppedKid} and the new key ${newKid}.`,
       `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', droppedKid, '--leaked')}`,
-      `Then the new key: ${describeCommand(target, 'keys', 'record', newKid)}`,
+      `Then record the new key: ${describeCommand(target, 'keys', 'record', newKid)}`,
     ])
   }
 }
