@@ -45,7 +45,7 @@ export function renewCopy(
   const isDue = renewingSinceMs !== undefined || !isRecentCopy(storedAtMs, nowMs)
   if (isRenewing || !isDue) return
   held.renewingSinceMs = nowMs
-  // A value by which `storeAfterResponse` sees that the list or partner has not changed.
+  // If the list or partner changes meanwhile, `storedAtMs` becomes 0.
   held.storedAtMs = nowMs
   waitUntil(storeAfterResponse())
 
@@ -55,8 +55,9 @@ export function renewCopy(
     held.renewingSinceMs = undefined
     // If KV still lacks a recent copy, this time makes the copy due again after `kvRetryMs`.
     const storedAtMsForRetry = nowMs - kvRewriteMs + kvRetryMs
-    // If the list or partner changed meanwhile, held.storedAtMs is 0. It stays 0, so that the copy stays due.
-    if (held.storedAtMs === nowMs) held.storedAtMs = copyAtMs ?? storedAtMsForRetry
+    const isUnchanged = held.storedAtMs === nowMs
+    // After a change, the copy stays due.
+    if (isUnchanged) held.storedAtMs = copyAtMs ?? storedAtMsForRetry
   }
 
   function warnOfFailure(error: unknown): undefined {
