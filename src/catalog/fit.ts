@@ -95,11 +95,12 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
       if (conflicts.length > 0) return { kind: 'changed_fields', conflicts }
       const [first] = contradictions
       if (first === undefined) return undefined
-      const kind = first.field === 'identifier' || first.field === 'members' ? first.field : 'object'
-      return { kind, contradictions }
+      return { kind: getKind(first), contradictions }
     },
   }
 }
+
+const getKind = ({ field }: Contradiction) => (field === 'identifier' || field === 'members' ? field : 'object')
 
 /** Plans must agree on shared values with the same key. */
 const makeValueKey = ({ field, id }: SharedValue) => `${field} ${String(id)}`
@@ -141,12 +142,12 @@ export function describeObstacle(obstacle: Obstacle): string {
       return `publication ${nameSome(by.map(String))} changes ${names} first`
     }
     case 'identifier':
-      return `another plan already has the identifier ${nameContradictions(obstacle.contradictions)}`
+      return `another plan already has the identifier ${nameContradictions(obstacle)}`
     case 'object': {
       const ids = new Set(
         obstacle.contradictions.flatMap(({ field, value }) => (isJsonObject(value) ? `${field}.id` : [])),
       )
-      return `${nameContradictions(obstacle.contradictions)} would differ, but plans with the same ${nameSome([...ids])} must agree`
+      return `${nameContradictions(obstacle)} would differ, but plans with the same ${nameSome([...ids])} must agree`
     }
     case 'members':
       return 'its plans have other fields than the catalog'
@@ -157,12 +158,13 @@ export function describeObstacle(obstacle: Obstacle): string {
   }
 }
 
-/** Names the identifiers that two plans have, or the values on which plans disagree, such as `category.name of gold and of silver`. */
-export function nameContradictions(contradictions: readonly Contradiction[]): string {
+/** Names the contradictions of an obstacle's kind: identifiers, or values such as `category.name of gold and of silver`. */
+export function nameContradictions(obstacle: Extract<Obstacle, { contradictions: Contradiction[] }>): string {
   return nameSome(
-    contradictions.flatMap((contradiction) => {
-      const { field, plan, otherPlan } = contradiction
-      if (field === 'identifier') return plan
+    obstacle.contradictions.flatMap((contradiction) => {
+      const { plan, otherPlan } = contradiction
+      if (getKind(contradiction) !== obstacle.kind) return []
+      if (obstacle.kind === 'identifier') return plan
       return listDifferingMembers(contradiction).map((path) => `${path} of ${plan} and of ${otherPlan}`)
     }),
   )

@@ -43,10 +43,11 @@ function describeConflict(
   obstacle: Obstacle,
   changes: readonly PlanChange[],
 ): string {
-  const names = nameContradictions('contradictions' in obstacle ? obstacle.contradictions : [])
-  let reason = `contradicts this change: ${names} would differ`
+  let reason = 'has plans with other fields than this change'
   if (obstacle.kind === 'changed_fields') reason = `also changes ${nameConflicts(obstacle.conflicts)}`
-  if (obstacle.kind === 'identifier') reason = `uses identifiers of this change for other plans: ${names}`
+  if (obstacle.kind === 'object') reason = `contradicts this change: ${nameContradictions(obstacle)} would differ`
+  if (obstacle.kind === 'identifier')
+    reason = `uses identifiers of this change for other plans: ${nameContradictions(obstacle)}`
   const counts = `plans: ${planCount} in publication ${id}, ${changes.length} here`
   return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
 }

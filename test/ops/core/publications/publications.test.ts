@@ -233,6 +233,14 @@ describe('a change that a pending publication will conflict with', () => {
     expect((await listDoubts(store, { id: undefined, dueAt: null }, [again])).warnings).toEqual([
       expect.stringMatching(`publication ${added?.id} by .* for other plans: new\\. `),
     ])
+    const withField = (await listPlans(store)).map((before) => ({
+      planId: before.id,
+      before,
+      after: { ...before, fees: 1 },
+    }))
+    expect((await listDoubts(store, { id: undefined, dueAt: null }, withField)).warnings).toEqual([
+      expect.stringMatching(`publication ${added?.id} by .* has plans with other fields than this change\\. `),
+    ])
   })
 })
 
