@@ -54,7 +54,7 @@ export function describePlansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. Any other unknown parameter and a filter with an empty value are ignored. Filters that nobody has sent since the catalog changed are limited to 300 requests per minute: further requests are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. Any other unknown parameter and a filter with an empty value are ignored. Requests with filters that nobody has sent since the catalog changed are limited to 300 per minute: further such requests are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
     // Tools such as Postman import only the first way to authorize. With OAuth 2, they get the token themselves.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),

@@ -151,7 +151,7 @@ export class InvestmentPlansClient {
     return list
   }
 
-  /** Returns a valid token. Concurrent calls share one token request. If renewal fails, the old token is used until it expires. */
+  /** Returns a valid token. Concurrent calls share one token request. If renewal fails temporarily, the old token is used until it expires. */
   async #getToken(endMs: number): Promise<Token> {
     const known = this.#token
     if (known && Date.now() < known.renewAtMs) return known

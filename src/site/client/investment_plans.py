@@ -176,7 +176,7 @@ class InvestmentPlansClient:
         return received
 
     def _get_token(self, end: float) -> str:
-        """Returns a valid token. If renewal fails, the old token is used until it expires."""
+        """Returns a valid token. If renewal fails temporarily, the old token is used until it expires."""
         if self._token and time.time() < self._renew_at:
             return self._token
         try:

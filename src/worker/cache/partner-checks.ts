@@ -60,7 +60,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   function keepCheck(context: CacheContext, clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, entry: undefined, storedAtMs: 0 }
-    // If the partner changed, the command put a mark into KV. Time 0 makes the copy due: the copy replaces the mark.
+    // A command that changed the partner may have put a mark into KV. Time 0 makes the copy due: the copy replaces the mark.
     const isUnchanged =
       client.check?.partnerChangeId === check.partnerChangeId && isSamePartner(client.check?.partner, check.partner)
     if (!isUnchanged) client.storedAtMs = 0

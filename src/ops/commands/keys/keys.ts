@@ -22,7 +22,7 @@ const tokensRefused = 'Tokens that it signed will be refused.'
 
 export const keys = {
   rotate: verb({
-    help: 'add a key that signs new tokens; tokens of earlier keys stay valid',
+    help: 'add a key that soon signs new tokens; tokens of earlier keys stay valid',
     example: 'keys rotate',
     changes: 'at-once',
     json,

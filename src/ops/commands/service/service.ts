@@ -46,7 +46,7 @@ export const watch = verb({
     },
   },
   store: 'itself',
-  json: 'an array of checks; with --query the rows',
+  json: 'an array of check results; with --query the rows',
   async run({ url, query: name }, run) {
     const { target, clock, openUsage, requireOrigin, variables } = run
     refuseLocalTarget(target)

@@ -119,7 +119,9 @@ async function prepareMerge(
       ...notes,
       ...describeForgottenMonths(changes, others),
       ...(hasOnlyOldValues
-        ? ['The file only has values from before later changes by others. To bring these values back, add --overwrite.']
+        ? [
+            'The file differs from the catalog only by values from before later changes by others. To bring these values back, add --overwrite.',
+          ]
         : []),
     ],
   }

@@ -135,8 +135,8 @@ async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
 }
 
 /**
- * Writes an entry to KV. @throws when KV does not answer or the API token may not write. The entry expires after a minute, the shortest time
- * that KV allows. Each entry has a new name, because KV refuses a second write to a key within a second.
+ * Writes an entry to KV, which expires after a minute, the shortest time that KV allows. Each entry has a new name, because KV refuses a
+ * second write to a key within a second. @throws when KV does not answer or the API token may not write.
  */
 async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   await putKeys([`doctor:${crypto.randomUUID()}`], {}, 60)
