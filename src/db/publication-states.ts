@@ -14,14 +14,14 @@ import { openStates, publications } from './schema.ts'
 const { state, actor, dueAt } = publications
 
 /** @returns false when somebody published since the comparison, a plan is missing, or the publication is not staged any more. */
-export async function releasePublication(
+export async function makePending(
   db: Database,
   publicationId: number,
-  nextState: 'waiting' | 'scheduled',
+  pendingState: 'waiting' | 'scheduled',
   comparedRevision: number,
 ): Promise<boolean> {
   const isReady = and(eq(state, 'staging'), isComplete(), isNewestRevision(comparedRevision))
-  return (await updatePublication(db, publicationId, { state: nextState }, isReady)) !== undefined
+  return (await updatePublication(db, publicationId, { state: pendingState }, isReady)) !== undefined
 }
 
 /** Schedules the publication. @returns false when it does not wait for approval, has no time in the future, or is by the approver. */

@@ -30,7 +30,7 @@ import {
 import { useMemoryBindings } from '../ops/support/memory-bindings.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
-import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../support/publish-plans.ts'
+import { publishAs, publishNow, publishPlans, stageChanges, makeStagedPending } from '../support/publish-plans.ts'
 import { openRepeatingDatabase } from '../support/text-database.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -56,7 +56,7 @@ async function stagePending(
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
   const id = await stageChanges(db, changes, { needsApproval: state === 'waiting', ...overrides })
-  expect(await releaseStaged(db, id, state)).toBe(true)
+  expect(await makeStagedPending(db, id, state)).toBe(true)
   return id
 }
 
@@ -144,7 +144,7 @@ test('is refused when a part of it was not staged', async () => {
   const compared = { baseRevision: 0, comparedRevision: 0 }
   expect(await publish(db, { publicationId: id, actor: 'test', note: null }, 'now', compared)).toBeUndefined()
   expect(await findChangedPublications(db)).toEqual([])
-  for (const state of ['waiting', 'scheduled'] as const) expect(await releaseStaged(db, id, state)).toBe(false)
+  for (const state of ['waiting', 'scheduled'] as const) expect(await makeStagedPending(db, id, state)).toBe(false)
 })
 
 test('deletes what was staged more than an hour ago, and nothing that somebody may still publish', async () => {
@@ -159,20 +159,20 @@ test('deletes what was staged more than an hour ago, and nothing that somebody m
   expect((await listPlans()).map(({ id }) => id)).toEqual([2, 3])
 })
 
-test('what is staged or released while abandoned plans are deleted leaves no plan without a row, and no row without plans', async () => {
+test('what is staged or made pending while abandoned plans are deleted leaves no plan without a row, and no row without plans', async () => {
   const late = { dueAt: future }
   const staged = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })), late)
   const whole = await stageChanges(db, put(makePlan({ id: 3 })), late)
   await env.DB.prepare('update publications set created_at = unixepoch() - 3601').run()
-  const releases: boolean[] = []
+  const madePending: boolean[] = []
   const interrupted = interceptD1(env.DB, async (call, { sql }) => {
     if (!/delete from "?publications/i.test(sql)) return call()
-    for (const id of [staged, whole]) releases.push(await releaseStaged(db, id, 'scheduled'))
+    for (const id of [staged, whole]) madePending.push(await makeStagedPending(db, id, 'scheduled'))
     await stagePlans(db, staged, 0, put(makePlan({ id: 2 })))
     return call()
   })
   await deleteAbandonedPublications(openOperatorDatabase(interrupted))
-  expect(releases).toEqual([false, false])
+  expect(madePending).toEqual([false, false])
   const count = async (table: string) => (await env.DB.prepare(`select count(*) from ${table}`).raw())[0]
   const countBoth = async () => ({ publications: await count('publications'), versions: await count('plan_versions') })
   expect(await countBoth()).toEqual({ publications: [1], versions: [1] })

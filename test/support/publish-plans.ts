@@ -2,7 +2,7 @@
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../src/db/operator-database.ts'
-import { releasePublication } from '../../src/db/publication-states.ts'
+import { makePending } from '../../src/db/publication-states.ts'
 import {
   compareStaged,
   flagSupersededVersions,
@@ -71,10 +71,10 @@ export function publishNow(db: OperatorDatabase, publicationId: number) {
 }
 
 /** Lets a staged publication wait for approval or for its time, as if it was compared with the catalog just now. */
-export async function releaseStaged(
+export async function makeStagedPending(
   db: OperatorDatabase,
   publicationId: number,
-  next: 'waiting' | 'scheduled',
+  pendingState: 'waiting' | 'scheduled',
 ): Promise<boolean> {
-  return releasePublication(db, publicationId, next, (await selectCatalogOrigin(db)).revision)
+  return makePending(db, publicationId, pendingState, (await selectCatalogOrigin(db)).revision)
 }

@@ -14,7 +14,7 @@ import { startNewIsolate } from './support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { publishAs, stageChanges, releaseStaged } from '../support/publish-plans.ts'
+import { publishAs, stageChanges, makeStagedPending } from '../support/publish-plans.ts'
 import { d1Down, hang, interceptD1, type Fault } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
@@ -52,7 +52,7 @@ async function schedule(
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
   const id = await stageChanges(db, [{ planId: after.id, after }], { dueAt, ...overrides })
-  await releaseStaged(db, id, state)
+  await makeStagedPending(db, id, state)
   return id
 }
 
@@ -132,7 +132,7 @@ test('when storage fails for one publication, a later one that needs it does not
   const { identifier } = makePlan({ id: 1 })
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 9 }))
   const first = await stageChanges(db, [{ planId: 1, after: null }], { dueAt: past })
-  await releaseStaged(db, first, 'scheduled')
+  await makeStagedPending(db, first, 'scheduled')
   const second = await schedule(makePlan({ id: 2, identifier }), past + 60)
   await seedPlans(makePlan({ id: 10 }))
   await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(first, 'published') }))

@@ -9,8 +9,8 @@ export interface Target {
   persistTo?: string
 }
 
-/** @returns `[local]`, or such as `[production]`: the start of a question about a change, or of a report about the change. */
-export function describePlace({ env = 'local' }: Target): string {
+/** `[production]`, or `[local]`: starts a question about a change, and the report about the change. */
+export function formatTarget({ env = 'local' }: Target): string {
   return `[${env}]`
 }
 

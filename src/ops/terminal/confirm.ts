@@ -1,6 +1,6 @@
 // Asks an operator to confirm a change.
 import { UserError } from '../shared/user-error.ts'
-import { describePlace, type Target } from '../shared/target.ts'
+import { formatTarget, type Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
 /** @param effect a sentence that says what will change. @throws UserError when the answer is not yes, or there is no terminal. */
@@ -9,7 +9,7 @@ export async function confirm(
   target: Target,
   effect: string,
 ): Promise<void> {
-  const question = `${describePlace(target)} ${effect}`
+  const question = `${formatTarget(target)} ${effect}`
   if (!stdin.isTTY) {
     throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead.`)
   }

@@ -38,7 +38,7 @@ import {
 } from '../../../src/db/partner-queries.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import { selectChanges, selectPublication, selectPublished } from '../../../src/db/publication-queries.ts'
-import { approveForLater, endAsCancelled, releasePublication } from '../../../src/db/publication-states.ts'
+import { approveForLater, endAsCancelled, makePending } from '../../../src/db/publication-states.ts'
 import {
   type PublishMode,
   endAsConflicted,
@@ -74,22 +74,22 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
     stageChanges(db, [{ planId, after: makePlan({ id: planId, ...changed }) }], overrides)
   const readState = async (id: number) => (await selectPublication(db, id))?.state
 
-  const release = async (id: number, next: 'waiting' | 'scheduled') =>
-    releasePublication(db, id, next, (await selectCatalogOrigin(db)).revision)
+  const makePendingNow = async (id: number, pendingState: 'waiting' | 'scheduled') =>
+    makePending(db, id, pendingState, (await selectCatalogOrigin(db)).revision)
 
   // Publications.
   const first = await publishIn('now', await propose(1, {}, { command: 'catalog import plans.json' }))
   const waiting = await propose(1, { name: 'Approved' }, { needsApproval: true })
-  await release(waiting, 'waiting')
+  await makePendingNow(waiting, 'waiting')
   await publishIn('approve', waiting)
   const later = await propose(2, {}, { needsApproval: true, dueAt: 4e9 })
-  await release(later, 'waiting')
+  await makePendingNow(later, 'waiting')
   await approveForLater(db, decision(later))
   expect(await readState(later)).toBe('scheduled')
   expect(await endAsConflicted(db, decision(later), 'a plan was changed')).toBe(mode !== 'answer lost')
   await endAsCancelled(db, decision(later))
   const overtaken = await propose(1, { name: 'Mine' }, { dueAt: 60 })
-  await release(overtaken, 'scheduled')
+  await makePendingNow(overtaken, 'scheduled')
   const theirs = { name: 'Approved', about: 'Theirs' }
   await publishIn('now', await propose(1, theirs))
   expect(await selectDuePublications(db)).toEqual([overtaken])

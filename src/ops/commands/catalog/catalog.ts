@@ -22,7 +22,7 @@ import { formatLocalTime } from '../../shared/time-arguments.ts'
 import { readInput } from '../../store/read-input.ts'
 import type { Store } from '../../store/store.ts'
 import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
-import { describePlace } from '../../shared/target.ts'
+import { formatTarget } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { formatFields } from '../../terminal/table.ts'
 import { describePublication, describeWhen, formatDifference, publicationRowToJson } from './publication-output.ts'
@@ -174,7 +174,7 @@ export const catalog = {
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
       const notCancelled = await cancelRedone(run.store, id, newPublication, run.attribution)
-      if (notCancelled === undefined) run.report(`${describePlace(run.target)} ${oldPublication} is cancelled.`)
+      if (notCancelled === undefined) run.report(`${formatTarget(run.target)} ${oldPublication} is cancelled.`)
       else run.warn(notCancelled)
       return output
     },

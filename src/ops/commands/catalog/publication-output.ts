@@ -6,7 +6,7 @@ import { formatTimes } from '../../shared/iso-time.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
 import type { PlanChange, PublicationRow } from '../../core/publications/publications.ts'
 import { formatLocalTime } from '../../shared/time-arguments.ts'
-import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
+import { describeCommand, formatTarget, type Target } from '../../shared/target.ts'
 
 /** A difference with more lines is printed with a line for each field, instead of a line for each plan. */
 const maxLines = 50
@@ -29,7 +29,7 @@ export function describePublication(
 ): string {
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const catalogCommand = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  const publication = `${describePlace(target)} Publication ${id}`
+  const publication = `${formatTarget(target)} Publication ${id}`
   switch (state) {
     case 'published':
       return `${publication} is published${merge}. To take it back: ${catalogCommand('undo')}`

@@ -11,7 +11,7 @@ import {
   rotateKeys,
 } from '../../core/keys/key-ring.ts'
 import { isKeyInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
-import { describePlace, type Target } from '../../shared/target.ts'
+import { formatTarget, type Target } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
@@ -84,12 +84,12 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     await run.confirm(`The key ${kid} will be deleted. ${tokensRefused} A new key will sign at once.`)
     const newKid = await replaceLeakedKey(secrets, store, kid)
     // Printed before the record is written, because that takes minutes while the database hangs.
-    run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
+    run.warn(`${formatTarget(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
     await recordReplacedKey(store, attribution, { droppedKid: kid, newKid })
     const done = `Recorded the drop of the key ${kid} and the new key ${newKid}.${describeRestart(target)}`
     return describeAfterChange(store, run, done)
   }
-  run.warn(`${describePlace(target)} The key ${kid} is not in use.`)
+  run.warn(`${formatTarget(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of the key ${kid} will be recorded.`)
   const isRecorded = await recordIfMissing(store, attribution, 'keys-drop', kid)
   const done = isRecorded
@@ -109,7 +109,7 @@ async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promis
 async function describeAfterChange(store: Store, run: Run, doneMessage: string): Promise<Output> {
   // Reads the clock of the server, from which a new key has its KID: by another clock, the new key might not sign yet.
   const output = await describeKeys(run, await store.askServerTimeMs())
-  return { ...output, note: `${describePlace(run.target)} ${doneMessage}` }
+  return { ...output, note: `${formatTarget(run.target)} ${doneMessage}` }
 }
 
 /** @returns advice for a local target, whose keys are in .dev.vars: a running `npm run dev` does not read this file again. */

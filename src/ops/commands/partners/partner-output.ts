@@ -7,7 +7,7 @@ import {
   type Credentials,
   type Partner,
 } from '../../core/partners/partner-accounts.ts'
-import { describeCommand, describePlace, type Target } from '../../shared/target.ts'
+import { describeCommand, formatTarget, type Target } from '../../shared/target.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
 import { formatPairs } from '../../terminal/table.ts'
 import type { Output } from '../frame/run.ts'
@@ -22,7 +22,7 @@ export function describeNewSecret(
   // An earlier secret must keep working when the new secret is lost: the partner's server still uses the earlier secret.
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
   const another = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
-  const shown = `${describePlace(target)} The secret is shown only this once: only its hash is stored.`
+  const shown = `${formatTarget(target)} The secret is shown only this once: only its hash is stored.`
   const sending = 'Send this text to the partner, and the secret separately, over a channel that you trust:'
   return {
     data: credentials,

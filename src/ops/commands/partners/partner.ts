@@ -15,7 +15,7 @@ import {
 import { formatLocalTime, parseDuration } from '../../shared/time-arguments.ts'
 import { toUpperCaseCode } from '../../shared/country.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
-import { describeCommand, describePlace } from '../../shared/target.ts'
+import { describeCommand, formatTarget } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
@@ -279,7 +279,7 @@ async function changeAndReport(
   ].join(' ')
   const noEffect = `${after.shortName} ${whyUnchanged[request.kind] ?? 'already has these values'}; nothing changed.`
   // Every change gives a partner a new `id`.
-  const note = `${describePlace(run.target)} ${after.id === before.id ? noEffect : effect}`
+  const note = `${formatTarget(run.target)} ${after.id === before.id ? noEffect : effect}`
   return { output: { ...describePartner(after), note }, after }
 }
 

@@ -7,7 +7,7 @@ import { summarizeProblems, toProblem, type NamedResult } from '../../core/servi
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
 import { freshness } from '../../shared/freshness-phrase.ts'
-import { describePlace } from '../../shared/target.ts'
+import { formatTarget } from '../../shared/target.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { isReplicated } from '../../store/remote-store.ts'
 import { refuseLocalTarget, type QueryUsage } from '../../store/cloudflare-api.ts'
@@ -107,7 +107,7 @@ export const invalidate = verb({
   async run(_, { store, attribution, target }) {
     const { revision } = await invalidateLists(store, attribution)
     const sentence = `Within ${freshness}, the Workers load every plan list from the database again.`
-    return { data: { revision }, text: `${describePlace(target)} ${sentence}\n` }
+    return { data: { revision }, text: `${formatTarget(target)} ${sentence}\n` }
   },
 })
 

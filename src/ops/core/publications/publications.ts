@@ -3,7 +3,7 @@ import { describeObstacle } from '../../../catalog/fit.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublication, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
-import { approveForLater, endAsCancelled, releasePublication } from '../../../db/publication-states.ts'
+import { approveForLater, endAsCancelled, makePending } from '../../../db/publication-states.ts'
 import {
   compareStaged,
   endAsConflicted,
@@ -57,7 +57,7 @@ export async function publishProposal(
   // The first attempt expects that nobody else published after `baseRevision`.
   let compared = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    if (await publishOrLetWait(store, decision, state, compared)) {
+    if (await publishOrMakePending(store, decision, state, compared)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
       // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
       return { kind: 'made', publication: requirePublishedOrPending(store, await requirePublication(store, id)) }
@@ -84,10 +84,10 @@ export async function publishProposal(
 }
 
 /**
- * Takes a publication out of the state `staging`, in which other commands don't see it: publishes it, or lets it wait in `state`.
+ * Takes a publication out of the state `staging`, in which other commands don't see it: publishes it, or makes it pending.
  * @returns false when nothing was changed: others published after the comparison, or the publication is not staged any more.
  */
-function publishOrLetWait(
+function publishOrMakePending(
   store: Store,
   decision: Decision,
   state: Publication['state'],
@@ -95,7 +95,7 @@ function publishOrLetWait(
 ): Promise<boolean> {
   const changeState = async () => {
     if (state === 'published') return (await publish(store.db, decision, 'now', compared)) !== undefined
-    return releasePublication(store.db, decision.publicationId, state, compared.comparedRevision)
+    return makePending(store.db, decision.publicationId, state, compared.comparedRevision)
   }
   // `selectPublication` finds the row only when the publication is no longer staged.
   return changeStateOnce(store, decision.publicationId, changeState, () => true)

@@ -12,7 +12,7 @@ import { endAsConflicted, flagSupersededVersions } from '../../../../src/db/publ
 import { deleteUnusedVersions } from '../../../../src/db/stage-publication.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
-import { publishAs, publishNow, publishPlans, stageChanges, releaseStaged } from '../../../support/publish-plans.ts'
+import { publishAs, publishNow, publishPlans, stageChanges, makeStagedPending } from '../../../support/publish-plans.ts'
 import { createFolder } from '../../../support/temporary-folder.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
 import { openStores } from '../../support/binding-store.ts'
@@ -45,7 +45,7 @@ beforeEach(async () => {
   const change = [{ planId: 2, after: null }]
   for (const state of ['waiting', 'scheduled', 'scheduled'] as const) {
     const id = await stageChanges(db, change, { dueAt: 9e9, needsApproval: state === 'waiting', note: strange })
-    await releaseStaged(db, id, state)
+    await makeStagedPending(db, id, state)
   }
   await endAsConflicted(db, decision(5), 'a plan was changed')
   await stageChanges(db, change)
@@ -104,7 +104,7 @@ test('what commands and the schedule do is no finding', async () => {
   const waiting = await stageChanges(db, [{ planId: 1, after: makePlan({ id: 1, name: 'New', hint: 'Mine' }) }], {
     needsApproval: true,
   })
-  await releaseStaged(db, waiting, 'waiting')
+  await makeStagedPending(db, waiting, 'waiting')
   await run(['copy', '--force', file])
   const compared = /^Rows compared: 1 of catalog, 6 of publications, 7 of plan_versions, 3 of change_record\.\n$/
   expect(await run(['compare', file])).toEqual({ code: 0, stdout: '', stderr: expect.stringMatching(compared) })

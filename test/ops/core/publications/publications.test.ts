@@ -350,7 +350,7 @@ describe('a change whose answer is lost is made, and what became of it is said',
     ['merge', store, at, merged],
     ['approve', careful, undefined, { state: 'published', dueAt: null }],
     ['approve', careful, at, { state: 'scheduled', dueAt: at }],
-  ] as const)('a release, and others %s it', async (act, on, dueAt, expected) => {
+  ] as const)('a change to pending, and others %s it', async (act, on, dueAt, expected) => {
     expect(await close('cash', losing(others[act], on), dueAt)).toMatchObject(expected)
   })
 
@@ -363,7 +363,7 @@ describe('a change whose answer is lost is made, and what became of it is said',
     expect(row).toMatchObject({ approvedBy: boris.actor, ...expected })
   })
 
-  test.each(ends)('a release or an approval, and others %s it', async (act, message) => {
+  test.each(ends)('a change to pending or an approval, and others %s it', async (act, message) => {
     await expect(close('cash', losing(others[act]), at)).rejects.toThrow(message)
     await importPlans([cash, gold])
     const { id } = await close('cash', careful, at)
