@@ -42,7 +42,7 @@ export function generateKey(): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }
 
-/** Imports a key. @param k the value of its secret. @returns undefined when the value is not a key in Base64url */
+/** Imports a key. @param k the value of its secret. @returns undefined when the value is not Base64url, or too short */
 export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined

@@ -64,7 +64,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     const ageMs = check ? computeAgeMs(check.checkedAtMs, context.nowMs) : Infinity
     const likelyCountry = check?.partner?.country ?? countryHint
     /** The list of `likelyCountry`, if this request already reads it while it waits for the check. */
-    let early: EarlyList | undefined
+    let earlyList: EarlyList | undefined
     // Fresh.
     if (check && ageMs <= maxAgeMs) {
       checks.renewCopy(context, clientId, client)
@@ -78,10 +78,10 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     // Old, or none.
     return d1.withFallback(context, askD1, useCopies)
 
-    /** Asks D1 about the client. Meanwhile, reads the list from KV or D1 if memory lacks the list. */
+    /** Asks D1 about the client. Meanwhile, reads the list of `likelyCountry` from KV or D1 if memory lacks this list. */
     async function askD1(): Promise<ClientCatalog> {
       const checking = checks.askNearest(context, clientId)
-      if (likelyCountry && filter) early = lists.findEarly(createListRequest(context, likelyCountry, filter))
+      if (likelyCountry && filter) earlyList = lists.readEarly(createListRequest(context, likelyCountry, filter))
       return openWith(await checking)
     }
 
@@ -121,7 +121,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
         lists.read(createListRequest(context, country, listFilter), {
           checkedAtMs,
           failure,
-          early: country === likelyCountry ? early : undefined,
+          earlyList: country === likelyCountry ? earlyList : undefined,
         })
       return { partner, readList }
     }

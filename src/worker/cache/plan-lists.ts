@@ -46,7 +46,7 @@ interface ReadOptions {
   /** Given if D1 failed when it was asked for the check: then only a list that memory or KV has is answered. */
   failure: StorageError | undefined
   /** Given if this list is already being read. */
-  early: EarlyList | undefined
+  earlyList: EarlyList | undefined
 }
 
 export function createPlanLists(maxBytes: number, d1: D1State, clock: () => number) {
@@ -67,10 +67,10 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   }
 
   /** Finds a list of any revision: the early list if there is one, or else the list in memory, or else KV's copy. */
-  async function findAnyRevision(request: ListRequest, early?: EarlyList): Promise<FoundList | undefined> {
+  async function findAnyRevision(request: ListRequest, earlyList?: EarlyList): Promise<FoundList | undefined> {
     const heldBefore = lists.get(request.key)
-    if (!early && isUsable(heldBefore, request.context)) return { list: heldBefore, tier: 'memory' }
-    const found = await (early ?? findCopy(request))
+    if (!earlyList && isUsable(heldBefore, request.context)) return { list: heldBefore, tier: 'memory' }
+    const found = await (earlyList ?? findCopy(request))
     // Meanwhile, another request may have put a newer list into memory.
     const held = lists.get(request.key)
     return held && held !== found?.list ? { list: held, tier: 'memory' } : found
@@ -85,9 +85,9 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
    * Answers with the list of the newest revision. While D1 fails, answers with the list that memory or KV has.
    * @throws StorageError when D1 fails, and neither memory nor KV has a usable list; RateLimitError after too many filtered lists
    */
-  async function readList(request: ListRequest, { checkedAtMs, failure, early }: ReadOptions): Promise<ListAnswer> {
+  async function readList(request: ListRequest, { checkedAtMs, failure, earlyList }: ReadOptions): Promise<ListAnswer> {
     const { context, key } = request
-    const found = await findAnyRevision(request, early)
+    const found = await findAnyRevision(request, earlyList)
     if (failure) {
       const answer = answerInOutage(found, context)
       if (answer) return answer
@@ -150,12 +150,12 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     },
 
     /** Begins to read a list from KV or D1, before its partner is known. @returns undefined if memory has a list */
-    findEarly: (request: ListRequest): EarlyList | undefined => {
+    readEarly: (request: ListRequest): EarlyList | undefined => {
       if (lists.get(request.key)) return undefined
-      const early = findCopyOrLoad(request)
+      const earlyList = findCopyOrLoad(request)
       // Avoids an unhandled rejection: a request that is refused never waits for the list.
-      early.catch(() => {})
-      return early
+      earlyList.catch(() => {})
+      return earlyList
     },
 
     /** Loads a list from D1 if memory has the list with an outdated revision. */

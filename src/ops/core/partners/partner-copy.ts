@@ -166,7 +166,7 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
     await writeRecordedMark(store, await requireRecordedPartner(store, name))
   } catch {
     warn(
-      `${abbreviate(name)} stays marked in the cache, for up to an hour while it sends requests, and otherwise for up to ${staleIfErrorHours} hours: if the database fails meanwhile, the partner gets no token and no list.`,
+      `${abbreviate(name)} stays marked in the cache: for up to an hour if the partner sends requests, otherwise for up to ${staleIfErrorHours} hours. If the database fails meanwhile, the partner gets no token and no list.`,
     )
   }
 }
@@ -208,7 +208,7 @@ async function markInOutage(store: Store, name: string, partner: Partner | undef
   const endedAtMs = await store.askServerTimeMs()
   store.changes.isMarked = partners.length > 0
   for (const found of partners) await writeMark(store, found, endedAtMs)
-  const effect = 'the partner loses access within three minutes, as long as the database also fails for the Worker.'
+  const effect = 'the partner loses access within three minutes, except where the database answers the Worker.'
   return partners.length > 0
     ? `${name} is marked in the cache: ${effect}`
     : `The cache has no entry named ${abbreviate(name)}. If this is the name of a partner, ${effect}`

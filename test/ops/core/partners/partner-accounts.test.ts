@@ -173,7 +173,7 @@ describe('the cached copy of a partner', () => {
   const suspendOn = (on: typeof store) => createChanges(store, listening).change('suspend', on)
   const failed = 'The database did not answer.'
   const ended =
-    'acme is marked in the cache: the partner loses access within three minutes, as long as the database also fails for the Worker.'
+    'acme is marked in the cache: the partner loses access within three minutes, except where the database answers the Worker.'
   const again = 'When the database answers, run the command again.'
   const readEntry = async (clientId: string) =>
     (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
