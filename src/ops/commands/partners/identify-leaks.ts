@@ -52,7 +52,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   }
   const leaks = allLeaks.slice(0, maxLeaks)
   const { live, problems } = await readLiveSecrets(leaks, run)
-  const rows = await Promise.all(leaks.map((leak) => describeLeak(leak, live)))
+  const rows = await Promise.all(leaks.map((leak) => makeLeakFields(leak, live)))
   const leftOut = allLeaks.length - leaks.length
   if (leftOut > 0)
     run.warn(`Leaks not listed: ${leftOut}. Delete the listed leaks from the text, and run the command again.`)
@@ -101,22 +101,22 @@ function nameLines(numbers: number[]): string {
 }
 
 /** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches, or no partner is known. */
-async function describeLeak(leak: Leak, live: LiveSecrets): Promise<object> {
+async function makeLeakFields(leak: Leak, live: LiveSecrets): Promise<object> {
   const { line, kind } = leak
   const { owners, target, nowSeconds } = live
-  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...describeKey(leak, live) }
+  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...makeKeyFields(leak, live) }
   if (owners === undefined) {
     // Without the database, the owner of a secret is not known, but a token names its partner.
-    const owner = kind === 'token' ? describeOwner(kind, leak.claims, leak.claims, target) : {}
+    const owner = kind === 'token' ? makeOwnerFields(kind, leak.claims, leak.claims, target) : {}
     return { line, kind, state: notKnown, ...owner }
   }
   const owned =
     kind === 'token' ? findTokenOwner(leak.claims, owners, nowSeconds) : await findSecretOwner(leak.text, owners)
   if (owned === undefined) return { line, kind, state: noMatch }
-  return { line, kind, state: owned.state, ...describeOwner(kind, owned, owned.partner, target) }
+  return { line, kind, state: owned.state, ...makeOwnerFields(kind, owned, owned.partner, target) }
 }
 
-function describeOwner(
+function makeOwnerFields(
   kind: Leak['kind'],
   { createdAt, expiresAt }: Pick<OwnedLeak, 'createdAt' | 'expiresAt'>,
   { shortName, clientId }: Pick<TokenClaims, 'shortName' | 'clientId'>,
@@ -133,7 +133,7 @@ function describeOwner(
 const notKnown = 'not known'
 const noMatch = 'matches no live secret, token or key'
 
-function describeKey({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: LiveSecrets): object {
+function makeKeyFields({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: LiveSecrets): object {
   const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
   const foundState = use === undefined ? noMatch : `in use: it ${uses[use]}`

@@ -6,7 +6,7 @@ import { isCleanCheckout } from '../../store/checkout.ts'
 import { deployWithWrangler, findLiveVersionId, runProjectCheck } from '../../store/deployment.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { readWranglerConfig } from '../../store/wrangler-toml.ts'
-import type { Target } from '../../shared/target.ts'
+import { describeCommand, type Target } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Run } from '../frame/run.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'
@@ -102,7 +102,8 @@ function makeSmokeTestError(
 ): UserError {
   if (outcome === 'failed') return new UserError([`The smoke test failed, and version ${id} is live.`, wayBack])
   return new UserError([
-    `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate: then run npm run smoke.`,
+    `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate.`,
+    `When the address answers, run: ${describeCommand({}, 'smoke', '--url', origin)}`,
     wayBack,
   ])
 }

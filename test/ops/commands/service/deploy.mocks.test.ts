@@ -91,6 +91,11 @@ test.each<[string, () => unknown]>([
   expect({ code, start, end: stderr.slice(-back.length) }).toEqual({ code: 2, start: message, end: back })
 })
 
+test('after a deploy whose address does not answer yet, the error names the command of the smoke test', async () => {
+  const { stderr } = await deploy(() => end('unreachable'))
+  expect(stderr).toMatch(new RegExp(`: npm run smoke -- --url ${host}$`, 'm'))
+})
+
 test('a checkout that is older than the database is deployed only when somebody agrees', async () => {
   await bindings().DB.prepare("insert into d1_migrations (name) values ('9999_newer.sql')").run()
   const replace = (words: string[] = [], terminal: Terminal = {}) => deploy(() => {}, undefined, words, terminal)
