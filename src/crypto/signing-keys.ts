@@ -42,7 +42,7 @@ export function generateKey(): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }
 
-/** Imports a key. @param k the value of its secret. @returns undefined when the value is not Base64url, or too short */
+/** @param k the value of the Worker's secret with this key. @returns undefined unless `k` is Base64url of at least `minKeyBytes` bytes */
 export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined

@@ -24,7 +24,7 @@ export async function makePending(
   return (await updatePublication(db, publicationId, { state: pendingState }, isReady)) !== undefined
 }
 
-/** Schedules the publication. @returns false when it does not wait for approval, has no time in the future, or is by the approver. */
+/** Schedules the publication. @returns false when the publication does not wait for approval, has no future time, or is by the approver. */
 export async function approveForLater(db: Database, decision: Decision): Promise<boolean> {
   const isByOther = sql`lower(${actor}) <> lower(${decision.actor})`
   const isForLater = and(eq(state, 'waiting'), isByOther, gt(dueAt, sql`unixepoch()`))

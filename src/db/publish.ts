@@ -52,8 +52,8 @@ export function makeDecisionValues({ actor, note }: Decision): Assignments<typeo
   return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
 }
 
-/** @returns the new revision; undefined if others published since the comparison, a plan is missing, or the state does not allow it. */
-export async function publish(
+/** @returns the new revision; undefined if others published since the comparison, a plan is missing, or the publication is not ready (`isReady`). */
+export async function publishIfNewest(
   db: Database,
   decision: Decision,
   mode: PublishMode,
@@ -97,18 +97,18 @@ export function compareStaged(db: Database, publicationId: number): Promise<Comp
 
 /**
  * Merges a pending publication with later changes by others, and publishes it.
- * @param publishOnce calls `publish`. If it returns undefined, nothing was published, and the merge starts again.
+ * @param publishOnce calls `publishIfNewest`. If it returns undefined, nothing was published, and the merge starts again.
  */
 export async function publishPending<Result>(
   db: Database,
   { publicationId, actor }: Decision,
   mode: PendingMode,
-  publishOnce: (compared: Compared) => Promise<Result | undefined>,
+  publishOnce: (comparison: Compared) => Promise<Result | undefined>,
 ): Promise<{ kind: 'published'; result: Result } | Refusal> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const compared = await compareAndMerge(db, publicationId, isReady(mode, actor))
-    if (compared.kind !== 'fits') return compared
-    const result = await publishOnce(compared)
+    const comparison = await compareAndMerge(db, publicationId, isReady(mode, actor))
+    if (comparison.kind !== 'fits') return comparison
+    const result = await publishOnce(comparison)
     if (result !== undefined) return { kind: 'published', result }
   }
   return { kind: 'overtaken' }

@@ -6,7 +6,7 @@ import { deleteLeftovers } from '../db/leftovers.ts'
 import {
   endAsConflicted,
   flagSupersededVersions,
-  publish,
+  publishIfNewest,
   publishPending,
   selectDuePublications,
 } from '../db/publish.ts'
@@ -63,7 +63,9 @@ async function publishInOrder(db: Database, version: string | undefined): Promis
 async function publishOrEnd(db: Database, id: number, isConflictFinal: boolean, version?: string): Promise<boolean> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
-    const outcome = await publishPending(db, decision, 'due', (compared) => publish(db, decision, 'due', compared))
+    const outcome = await publishPending(db, decision, 'due', (comparison) =>
+      publishIfNewest(db, decision, 'due', comparison),
+    )
     switch (outcome.kind) {
       case 'published':
         log('info', { event: 'publication_published', id, revision: outcome.result, version })

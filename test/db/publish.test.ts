@@ -16,7 +16,7 @@ import {
   type PublishMode,
   endAsConflicted,
   flagSupersededVersions,
-  publish,
+  publishIfNewest,
   selectDuePublications,
 } from '../../src/db/publish.ts'
 import { compareAndMerge, selectRestored } from '../../src/db/rebase.ts'
@@ -141,8 +141,8 @@ test('is refused when a part of it was not staged', async () => {
   await env.DB.prepare('delete from plan_versions where plan_id = 2').run()
   expect(await publishNow(db, id)).toEqual({ kind: 'conflict', obstacle: { kind: 'incomplete' } })
   // Also when it was compared before they were deleted.
-  const compared = { baseRevision: 0, comparedRevision: 0 }
-  expect(await publish(db, { publicationId: id, actor: 'test', note: null }, 'now', compared)).toBeUndefined()
+  const comparison = { baseRevision: 0, comparedRevision: 0 }
+  expect(await publishIfNewest(db, { publicationId: id, actor: 'test', note: null }, 'now', comparison)).toBeUndefined()
   expect(await findChangedPublications(db)).toEqual([])
   for (const state of ['waiting', 'scheduled'] as const) expect(await makeStagedPending(db, id, state)).toBe(false)
 })
@@ -226,14 +226,14 @@ test.each(['due', 'approve'] as const)('is merged with later changes, and keeps 
   const mine = put(makePlan({ id: 1, name: 'Mine' }), makePlan({ id: 2, name: 'Mine' }))
   const id = await stagePending(mine, state, { dueAt: past, actor: 'author', note: 'Why.' })
   await publishPlans(db, [makePlan({ id: 1, hint: 'Theirs' })])
-  const compared = await compareAndMerge(db, id, undefined)
-  expect(compared).toMatchObject({ kind: 'fits', isMerged: true })
-  if (compared.kind !== 'fits') throw new Error(compared.kind)
+  const comparison = await compareAndMerge(db, id, undefined)
+  expect(comparison).toMatchObject({ kind: 'fits', isMerged: true })
+  if (comparison.kind !== 'fits') throw new Error(comparison.kind)
 
   // What was compared with an older catalog is not published, and changes nothing of it.
   await publishPlans(db, [makePlan({ id: 2, hint: 'Theirs, too' })])
   const decision = { publicationId: id, actor: 'another', note: null }
-  expect(await publish(db, decision, mode, compared)).toBeUndefined()
+  expect(await publishIfNewest(db, decision, mode, comparison)).toBeUndefined()
   expect(await selectPublication(db, id)).toMatchObject({ state })
   expect((await selectChanges(db, id)).map(({ after }) => after)).toEqual(mine.map(({ after }) => after))
 

@@ -6,7 +6,7 @@ import { makePending } from '../../src/db/publication-states.ts'
 import {
   compareStaged,
   flagSupersededVersions,
-  publish,
+  publishIfNewest,
   publishPending,
   type Decision,
   type PublishMode,
@@ -58,10 +58,11 @@ export async function publishAs(
   decision: Decision,
   mode: PublishMode,
 ): Promise<{ kind: 'published'; result: number } | Refusal> {
-  if (mode !== 'now') return publishPending(db, decision, mode, (compared) => publish(db, decision, mode, compared))
-  const compared = await compareStaged(db, decision.publicationId)
-  if (compared.kind !== 'fits') return compared
-  const result = await publish(db, decision, mode, compared)
+  if (mode !== 'now')
+    return publishPending(db, decision, mode, (comparison) => publishIfNewest(db, decision, mode, comparison))
+  const comparison = await compareStaged(db, decision.publicationId)
+  if (comparison.kind !== 'fits') return comparison
+  const result = await publishIfNewest(db, decision, mode, comparison)
   return result === undefined ? { kind: 'unavailable' } : { kind: 'published', result }
 }
 

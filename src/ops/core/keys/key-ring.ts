@@ -60,7 +60,7 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
 
 /**
  * Checks that a key that did not leak may be dropped now.
- * @throws UserError when no key has this KID, when it is the newest, when the next newer key has signed for less than `staleIfErrorHours`
+ * @throws UserError when no key has this KID, when the key is the newest, when the next newer key has signed for less than `staleIfErrorHours`
  * hours, or when Cloudflare would refuse to change the secrets.
  */
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {

@@ -9,7 +9,7 @@ import {
   endAsConflicted,
   flagSupersededVersions,
   maxAttempts,
-  publish,
+  publishIfNewest,
   publishPending,
   type Decision,
 } from '../../../db/publish.ts'
@@ -91,11 +91,11 @@ function publishOrMakePending(
   store: Store,
   decision: Decision,
   state: Publication['state'],
-  compared: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
+  comparison: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
 ): Promise<boolean> {
   const changeState = async () => {
-    if (state === 'published') return (await publish(store.db, decision, 'now', compared)) !== undefined
-    return makePending(store.db, decision.publicationId, state, compared.comparedRevision)
+    if (state === 'published') return (await publishIfNewest(store.db, decision, 'now', comparison)) !== undefined
+    return makePending(store.db, decision.publicationId, state, comparison.comparedRevision)
   }
   // `selectPublication` finds the row only when the publication is no longer staged.
   return changeStateOnce(store, decision.publicationId, changeState, () => true)
@@ -155,11 +155,10 @@ export async function requirePublication({ db, target }: Store, id: number): Pro
 }
 
 /**
- * Approves a waiting publication. Schedules it if its time is in the future. Otherwise merges it with later changes by others, and
- * publishes it.
+ * Approves a waiting publication: schedules it if its time is in the future, or else publishes it, merged with later changes by others.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
- * @returns undefined when others changed plans of the publication after `seenRevision`, and it was not approved.
- * @throws UserError when it conflicts, is by `actor`, or does not wait for approval any more.
+ * @returns undefined when others changed plans of the publication after `seenRevision`, and the publication was not approved.
+ * @throws UserError when the publication conflicts, is by `actor`, or does not wait for approval any more.
  */
 export async function approvePublication(
   store: Store,
@@ -170,13 +169,12 @@ export async function approvePublication(
   const pending = await requirePublication(store, publicationId)
   checkApprovable(store, pending, actor)
   const decision = { publicationId, actor, note }
-  const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
-  const isScheduled = isLater && (await approveAndSchedule(store, decision))
-  // If the time of the publication came just now, it was not scheduled, and is published.
-  const approval = isScheduled || (await approveNow(store, decision, seenRevision))
-  if (approval === 'unseen') return undefined
+  const isInFuture = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
+  const isScheduled = isInFuture && (await approveAndSchedule(store, decision))
+  const outcome = isScheduled || (await approveNow(store, decision, seenRevision))
+  if (outcome === 'unseen') return undefined
   const row = await requirePublication(store, publicationId)
-  if (!approval) {
+  if (!outcome) {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
   requirePublishedOrPending(store, row)
@@ -201,15 +199,15 @@ function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> 
 
 /**
  * Publishes a waiting publication, or ends it as conflicted.
- * @returns true when this call did; `unseen` when the approver has not seen the plans, because others changed them after `seenRevision`;
- * false when somebody else changed the state first, or others published again and again.
+ * @returns true when this call did one of these; `unseen` when others changed the plans after `seenRevision`, so that the approver has not
+ * seen the changed plans; false when somebody else changed the state first, or others published again and again.
  */
 async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision
-  const outcome = await publishPending(store.db, decision, 'approve', async (compared) => {
-    const wasSeen = seenRevision === undefined || seenRevision === compared.comparedRevision
-    if (compared.isMerged && !wasSeen) return 'unseen'
-    const tryToApprove = async () => (await publish(store.db, decision, 'approve', compared)) !== undefined
+  const outcome = await publishPending(store.db, decision, 'approve', async (comparison) => {
+    const wasSeen = seenRevision === undefined || seenRevision === comparison.comparedRevision
+    if (comparison.isMerged && !wasSeen) return 'unseen'
+    const tryToApprove = async () => (await publishIfNewest(store.db, decision, 'approve', comparison)) !== undefined
     const isMade = await changeStateOnce(store, publicationId, tryToApprove, ({ approvedBy }) => approvedBy === actor)
     // Undefined makes `publishPending` compare the publication again.
     return isMade ? true : undefined
