@@ -85,7 +85,7 @@ export async function publishProposal(
 
 /**
  * Takes a publication out of the state `staging`, in which other commands don't see it: publishes it, or makes it pending.
- * @returns false when nothing was changed: others published after the comparison, or the publication is not staged any more.
+ * @returns false when nothing was changed: others published after the comparison, or the schedule has deleted the publication.
  */
 function publishOrMakePending(
   store: Store,

@@ -292,6 +292,11 @@ test('an approval says that it was merged, and asks what happens to one that con
   expect(stderr).toContain(
     '[staging] Publication 3 will end as conflicted; catalog redo can make it again. There is no terminal',
   )
+  const willConflict = 'others changed performance1 of plan-2'
+  expect([await readJson('catalog show 3 --json'), ...(await readPending())]).toMatchObject([
+    { id: 3, willConflict },
+    { id: 3, willConflict },
+  ])
   expect((await ops('catalog approve 3')).code).toBe(2)
   expect((await ops('catalog redo 3 --dry-run')).stdout).toContain('~ plan-2: performance1 14 → 1300\n')
   expect(await readJson('catalog show 3 --json')).toMatchObject({ state: 'conflicted' })
