@@ -13,8 +13,8 @@ import { checkFileIsNew, writeOutput } from '../../store/write-output.ts'
 import type { ChangeRun } from '../frame/verb.ts'
 import { describePublication, describeWhen, formatDifference } from './publication-output.ts'
 
-/** Printed before a change is shown again, merged with the changes of others. */
-export const overtakenNotice = 'Somebody else changed the same plans at the same time. The change to publish is now:'
+/** Printed before a change is shown again, merged with the changes of others. An approver may see it after a change of other plans, too. */
+export const overtakenNotice = 'Somebody else changed the catalog at the same time. The change to publish is now:'
 
 export const changeJson = 'an object: how each plan changes, and the publication'
 

@@ -157,7 +157,7 @@ export async function requirePublication({ db, target }: Store, id: number): Pro
 /**
  * Approves a waiting publication: schedules it if its time is in the future, or else publishes it, merged with later changes by others.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
- * @returns undefined when others changed plans of the publication after `seenRevision`, and the publication was not approved.
+ * @returns undefined when the publication was not approved, because it needs a merge, and others published after `seenRevision`.
  * @throws UserError when the publication conflicts, is by `actor`, or does not wait for approval any more.
  */
 export async function approvePublication(
@@ -199,8 +199,8 @@ function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> 
 
 /**
  * Publishes a waiting publication, or ends it as conflicted.
- * @returns true when this call did one of these; `unseen` when others changed the plans after `seenRevision`, so that the approver has not
- * seen the changed plans; false when somebody else changed the state first, or others published again and again.
+ * @returns true when this call did one of these; `unseen` when the plans need a merge, and others published after `seenRevision`, so that
+ * the approver may not have seen the merged plans; false when somebody else changed the state first, or others published again and again.
  */
 async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision

@@ -423,7 +423,7 @@ test('a change that others overtake is shown again, merged, and asked for again;
   })
   const merged = await runAround('plan set cash tenor=Mine performance1=88', 1, rename)
   expect(merged).toMatchObject({ code: 0, stdout: expect.stringContaining(' is published. ') })
-  expect(merged.stderr).toBe('Somebody else changed the same plans at the same time. The change to publish is now:\n')
+  expect(merged.stderr).toBe('Somebody else changed the catalog at the same time. The change to publish is now:\n')
   expect(merged.stdout.match(/^~ cash: /gm)).toHaveLength(2)
   expect((await exportPlans())[0]).toMatchObject({ hint: 'Theirs', tenor: 'Mine', performance1: 88 })
   const asked = await runAround('plan set cash about=Mine --json --remote --env staging', 1, async () => {
@@ -449,18 +449,23 @@ test('a change that others overtake is shown again, merged, and asked for again;
   })
 })
 
-test('an approver sees what will be published, again when others change it meanwhile', async () => {
+test.each([
+  ['it', 'cash'],
+  ['another plan', 'plan-2'],
+])('an approver sees what will be published, again when others change %s meanwhile', async (_, plan) => {
   approval = 'required'
   await ops('plan set cash hint=Mine --as amina')
   approval = 'off'
   await ops('plan set cash tenor=Before')
-  const { code, stdout, stderr } = await runAround('catalog approve 2', 1, () => ops('plan set cash name=Meanwhile'))
-  expect({ code, stderr }).toMatchObject({
+  const { code, stdout, stderr } = await runAround('catalog approve 2', 1, () => ops(`plan set ${plan} name=Meanwhile`))
+  expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: expect.stringMatching(/^Somebody else changed the same plans/),
+    stderr: 'Somebody else changed the catalog at the same time. The change to publish is now:\n',
   })
   expect(stdout.match(/~ cash: hint/g)).toHaveLength(2)
-  expect((await exportPlans())[0]).toMatchObject({ hint: 'Mine', tenor: 'Before', name: 'Meanwhile' })
+  const plans = await exportPlans()
+  expect(plans[0]).toMatchObject({ hint: 'Mine', tenor: 'Before' })
+  expect(plans.find(({ identifier }: CatalogPlan) => identifier === plan)).toMatchObject({ name: 'Meanwhile' })
 })
 
 test('an approval says that it changed nothing when others had made the same change', async () => {
