@@ -26,7 +26,7 @@ test('the tests above call every function of src/db with a statement', () => {
   const openers = ['openDatabase', 'readRows', 'makeNewestVersionsTable']
   // selectChanges calls the first one, selectPublished the second, publishAs the next ones, stageChanges two, and selectCatalog the last one.
   const publishing = [
-    'publish',
+    'publishIfNewest',
     'updatePublication',
     'publishPending',
     'compareStaged',
