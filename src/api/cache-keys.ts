@@ -26,8 +26,8 @@ export function getPartnerKey(clientId: string): string {
 
 /** Writes a filter as text, such as `currency=KES`. Only equal filters have the same text, because values are escaped. */
 export function formatFilter(filter: PlanFilter): string {
-  const given = filterNames.filter((name) => filter[name] !== undefined)
+  const givenNames = filterNames.filter((name) => filter[name] !== undefined)
   // Fast path: no filter.
-  if (given.length === 0) return ''
-  return new URLSearchParams(given.map((name) => [name, String(filter[name])])).toString()
+  if (givenNames.length === 0) return ''
+  return new URLSearchParams(givenNames.map((name) => [name, String(filter[name])])).toString()
 }

@@ -44,27 +44,28 @@ export type ReadConfig = (env: object) => Promise<Config>
 export function createConfigReader(): ReadConfig {
   const configs = new WeakMap<object, Config>()
   return async (env) => {
-    const checked = configs.get(env)
-    if (checked) return checked
+    const earlierConfig = configs.get(env)
+    if (earlierConfig) return earlierConfig
     const config = await parseConfig(env)
     configs.set(env, config)
     return config
   }
 }
 
-/** Reads all signing keys and variables. @throws ConfigError without a key, or when a key or variable is wrong. Variables have defaults. */
+/** Reads all signing keys, and the variables, which have defaults. @throws ConfigError if there is no key, or if a key or a variable is wrong */
 export async function parseConfig(env: object): Promise<Config> {
   const signingKeys = await readSigningKeys(env)
   return { signingKeys, seal: createSeal(signingKeys), ...parseVariables(env) }
 }
 
-/** Checks the variables and not the secrets. @throws ConfigError when a variable is wrong. */
+/** Reads the variables, and ignores the secrets. @throws ConfigError when a variable is wrong. */
 export function parseVariables(env: ConfigSource): Omit<Config, 'signingKeys' | 'seal'> {
   const tokenLifetimeSeconds = parsePositiveInteger(env.TOKEN_LIFETIME_SECONDS ?? defaultTokenLifetimeSeconds)
   if (tokenLifetimeSeconds === undefined) throw new ConfigError('TOKEN_LIFETIME_SECONDS must be a positive integer.')
   return { tokenLifetimeSeconds, pbkdf2Iterations: readPbkdf2Iterations(env) }
 }
 
+/** Reads the signing keys from the secrets whose name is the name of a key. @throws ConfigError if there is no key, or if a key is wrong */
 async function readSigningKeys(env: object): Promise<SigningKeys> {
   const secrets = Object.entries(env).flatMap(([name, value]: [string, unknown]) => {
     const kid = parseKeyName(name)
@@ -77,6 +78,7 @@ async function readSigningKeys(env: object): Promise<SigningKeys> {
   throw new NoSigningKeyError('There is no key JWT_KEY_<seconds>: see "The first deploy" in src/worker/DEPLOY.md.')
 }
 
+/** Imports a signing key. @throws ConfigError if `value` is not a key */
 async function requireSigningKey(kid: string, value: unknown): Promise<SigningKey> {
   const key = await importSigningKey(kid, value)
   if (key !== undefined) return key

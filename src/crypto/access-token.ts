@@ -39,7 +39,7 @@ export type TokenDefect =
   | 'bad_iat'
   | 'bad_exp'
 
-export type VerifiedToken =
+export type TokenVerdict =
   | { kind: 'valid'; claims: AccessTokenClaims }
   | { kind: 'expired' }
   | { kind: 'invalid'; reason: TokenDefect }
@@ -59,7 +59,7 @@ export async function verifyAccessToken(
   token: string,
   keys: readonly SigningKey[],
   nowSeconds: number,
-): Promise<VerifiedToken> {
+): Promise<TokenVerdict> {
   const jws = await verifyJws(token, keys)
   return jws.kind === 'invalid' ? jws : verifyClaims(parseJson(decodeUtf8(jws.payload)), nowSeconds)
 }
@@ -84,12 +84,13 @@ export async function verifyJws(
   const payload = decodeBase64Url(encodedPayload)
   const signature = decodeBase64Url(encodedSignature)
   if (!payload || !signature) return { kind: 'invalid', reason: 'not_canonical' }
-  const signed = new TextEncoder().encode(`${header}.${encodedPayload}`)
-  const isGenuine = await crypto.subtle.verify('HMAC', key.verifyKey, signature, signed)
+  const signedBytes = new TextEncoder().encode(`${header}.${encodedPayload}`)
+  const isGenuine = await crypto.subtle.verify('HMAC', key.verifyKey, signature, signedBytes)
   return isGenuine ? { kind: 'verified', payload } : { kind: 'invalid', reason: 'bad_signature' }
 }
 
-function verifyClaims(claims: unknown, nowSeconds: number): VerifiedToken {
+/** Checks the claims of a token whose signature is verified. */
+function verifyClaims(claims: unknown, nowSeconds: number): TokenVerdict {
   if (!isJsonObject(claims)) return { kind: 'invalid', reason: 'payload_not_an_object' }
   const { iss, aud, sub, partner, country, iat, exp } = claims
   if (iss !== issuer) return { kind: 'invalid', reason: 'foreign_iss' }
@@ -102,8 +103,8 @@ function verifyClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   return verifyTimes({ sub, partner, ...hint, iat, exp }, nowSeconds)
 }
 
-/** Checks `iat` and `exp` of a token whose signature is verified. */
-export function verifyTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
+/** Checks only `iat` and `exp`, of a token whose signature and other claims are verified. */
+export function verifyTimes(claims: AccessTokenClaims, nowSeconds: number): TokenVerdict {
   if (claims.iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
   return claims.exp <= nowSeconds ? { kind: 'expired' } : { kind: 'valid', claims }
 }

@@ -37,8 +37,8 @@ export function generateClientSecret(random = randomBytes): string {
 /** Tells whether a text has the form and the checksum of a client secret. Only for operators: the Worker takes any text as a secret. */
 export function isClientSecret(text: string): boolean {
   const end = secretPrefix.length + secretRandomLength
-  const isFormed = new RegExp(`^${clientSecretPattern}$`).test(text)
-  return isFormed && text.slice(end) === computeChecksum(text.slice(secretPrefix.length, end))
+  const hasForm = new RegExp(`^${clientSecretPattern}$`).test(text)
+  return hasForm && text.slice(end) === computeChecksum(text.slice(secretPrefix.length, end))
 }
 
 /** Computes the CRC-32 of zlib in base 62, padded to 6 digits. (The Worker, which bundles this file, has no `node:zlib`.) */

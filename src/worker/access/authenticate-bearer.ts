@@ -15,20 +15,18 @@ export async function authenticateBearer(
 ): Promise<AccessTokenClaims> {
   const token = cutScheme(authorization ?? '', 'Bearer')
   if (!token) throw createChallenge('missing_token')
-  const verified = await verifyToken(token, keys, nowSeconds)
-  if (verified.kind === 'valid') return verified.claims
-  throw verified.kind === 'expired'
-    ? createChallenge('expired_token')
-    : createChallenge('invalid_token', verified.reason)
+  const verdict = await verifyToken(token, keys, nowSeconds)
+  if (verdict.kind === 'valid') return verdict.claims
+  throw verdict.kind === 'expired' ? createChallenge('expired_token') : createChallenge('invalid_token', verdict.reason)
 }
 
-/** @returns `partner`. @throws ApiError with a 401 unless the partner exists and has the short name in the token */
+/** Checks that the partner of a token exists. @returns `partner`. @throws ApiError with a 401 unless it exists and has the short name in the token */
 export function requirePartner(partner: PartnerAccess | undefined, { partner: shortName }: AccessTokenClaims) {
   if (partner?.shortName !== shortName) throw createChallenge('invalid_token', 'unknown_partner')
   return partner
 }
 
-/** @throws ApiError with a 401 if the partner is suspended, or if an operator ended all tokens after this token was issued */
+/** Refuses ended access. @throws ApiError with a 401 if the partner is suspended, or if an operator ended all tokens after this token was issued */
 export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, { iat }: AccessTokenClaims): void {
   if (isSuspended) throw createChallenge('invalid_token', 'suspended_partner')
   if (iat < (tokensValidFrom ?? 0)) throw createChallenge('invalid_token', 'ended_token')

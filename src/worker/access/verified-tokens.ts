@@ -18,8 +18,8 @@ export function createVerifyToken({ maxTokens }: { maxTokens: number }): VerifyT
     const claims = claimsByToken.get(token)
     if (claims) return verifyTimes(claims, nowSeconds)
 
-    const verified = await verifyAccessToken(token, keys, nowSeconds)
-    if (verified.kind === 'valid') claimsByToken.set(token, verified.claims)
-    return verified
+    const verdict = await verifyAccessToken(token, keys, nowSeconds)
+    if (verdict.kind === 'valid') claimsByToken.set(token, verdict.claims)
+    return verdict
   }
 }

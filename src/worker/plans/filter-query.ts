@@ -11,14 +11,14 @@ export type FilterResult = { kind: 'filter'; filter: PlanFilter } | { kind: 'inv
 export function parsePlanFilter(url: string): FilterResult {
   // Fast path: no query string.
   if (!url.includes('?')) return { kind: 'filter', filter: {} }
-  const given = [...new URL(url).searchParams].filter(([, value]) => value !== '')
+  const parameters = [...new URL(url).searchParams].filter(([, value]) => value !== '')
   const filter: PlanFilter = {}
   const problems: string[] = []
   for (const name of filterNames) {
-    const [text, ...repeated] = given.filter(([key]) => key === name).map(([, value]) => value)
-    if (repeated.length > 0) problems.push(`${name} is given more than once: give it once.`)
+    const [text, ...moreTexts] = parameters.filter(([key]) => key === name).map(([, value]) => value)
+    if (moreTexts.length > 0) problems.push(`${name} is given more than once: give it once.`)
     else if (text && !setFilter(filter, name, text)) problems.push(`${name} must be ${planFilters[name].expected}.`)
-    const isMisspelled = given.some(([key]) => key !== name && simplifyName(key) === name.toLowerCase())
+    const isMisspelled = parameters.some(([key]) => key !== name && simplifyName(key) === name.toLowerCase())
     if (isMisspelled) problems.push(`A parameter is called almost like ${name}: call it exactly ${name}.`)
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'filter', filter }
