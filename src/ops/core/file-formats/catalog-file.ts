@@ -44,8 +44,8 @@ export function parseCatalog(json: string): CatalogFile {
   const { data, error } = fileSchema.safeParse(value)
   if (error) defects.push(...listDefects(error, value, wholeFile, Object.keys(fileSchema.shape)))
   const validPlans = new Map<CatalogPlan, Place>()
-  const listed = readPath(value, 'plans')
-  const candidates: unknown[] = Array.isArray(listed) ? listed : []
+  const plans = readPath(value, 'plans')
+  const candidates: unknown[] = Array.isArray(plans) ? plans : []
   for (const [index, candidate] of candidates.entries()) {
     const plan = catalogPlanSchema.safeParse(candidate)
     if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
@@ -98,7 +98,7 @@ function locateByIdentifier(identifier: string): Place {
   return { kind: 'plan', owner: `plan ${describeValue(identifier)}` }
 }
 
-/** Each defect adds its field to `place`. @param names the known fields: the defect of an unknown field suggests the most similar one. */
+/** Makes a defect of each issue: its place is `place` with the field. @param names the known fields, of which the defect of an unknown field suggests one. */
 export function listDefects(
   { issues }: z.ZodError,
   value: unknown,
@@ -146,6 +146,7 @@ function suggestFormat({ kind, field = '' }: Place, found: unknown): string | un
  */
 export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const finder = createObstacleFinder<CatalogPlan>()
+  // Compares the plans only with each other: null is as if the catalog had no plan.
   for (const plan of plans.keys()) finder.add({ base: null, own: plan, current: null })
   const obstacle = finder.findObstacle()
   const contradictions = obstacle && 'contradictions' in obstacle ? obstacle.contradictions : []
@@ -155,6 +156,7 @@ export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defe
   return [...findDuplicates(plans), ...describeContradictions(objectContradictions, placesByIdentifier)]
 }
 
+/** Reports the later of two plans with the same ID or identifier. */
 function findDuplicates(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const firstPlaces = new Map<string | number, Place>()
   return [...plans].flatMap(([plan, place]) =>

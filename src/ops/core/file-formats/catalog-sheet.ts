@@ -18,7 +18,7 @@ import {
   type Spreadsheet,
 } from './plan-table.ts'
 
-/** Without plans, one row has only the origin. @param isWanted tells if the sheet gets the column of this name, such as `category.id`. */
+/** Writes a row for each plan; without plans, a row with the origin. @param isWanted tells if the sheet gets a column such as `category.id`. */
 export function formatCatalogSheet(
   { plans, origin }: CatalogFile,
   format: CellFormat,
@@ -35,7 +35,7 @@ export function formatCatalogSheet(
   return { name: 'Plans', rows: [header, ...rows] }
 }
 
-/** @throws UserError with a line for each defect. */
+/** Reads the plans of a spreadsheet. @throws UserError with a line for each defect. */
 export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   const table = readPlanTable(spreadsheet)
   const { columns, rows, headerPlace, origin, sheet, notes } = table

@@ -20,14 +20,14 @@ export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
 
 export function parseCsv(text: string): Spreadsheet {
   try {
-    let cells = 0
+    let cellCount = 0
     const rows: Cell[][] = parse(text, {
       delimiter: detectDelimiter(text),
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
       on_record: (row: string[]) => {
-        cells += row.length
-        if (cells > maxCells) throw new UserError(`The file has more than ${maxCells.toLocaleString('en')} cells.`)
+        cellCount += row.length
+        if (cellCount > maxCells) throw new UserError(`The file has more than ${maxCells.toLocaleString('en')} cells.`)
         return row
       },
     })
@@ -39,7 +39,7 @@ export function parseCsv(text: string): Spreadsheet {
   }
 }
 
-/** Counts in the line with the names of the columns, because no name of a column contains a delimiter. */
+/** Chooses the most frequent delimiter of the line with the names of the columns, because no name of a column contains a delimiter. */
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const countCells = (delimiter: string) => header.split(delimiter).length

@@ -40,11 +40,11 @@ export function detectFileKind(bytes: Uint8Array): 'xlsx' | 'text' {
   const start = showBytes(bytes.subarray(0, 4000))
   const isArchive = start.startsWith('PK\u0003\u0004')
   const content = start.startsWith('ÐÏ') ? showBytes(bytes) : start
-  const found = isArchive
+  const unreadableKind = isArchive
     ? archiveKinds.find(([pattern]) => pattern.test(listParts(bytes)))
     : kinds.find(([pattern]) => pattern.test(content))
-  if (found === undefined) return isArchive ? 'xlsx' : 'text'
-  const [, name, fix] = found
+  if (unreadableKind === undefined) return isArchive ? 'xlsx' : 'text'
+  const [, name, fix] = unreadableKind
   throw new UserError([`The file is ${name}.`, fix])
 }
 

@@ -10,7 +10,7 @@ const isoTime = /^[-0-9]+T[:0-9]+Z$/
 type LogRow = Readonly<Record<string, unknown>>
 
 /**
- * Writes a log in the format that the name of the file ends with. `lacksChanges`: CSV has no second sheet.
+ * Writes a log in the format that the name of the file ends with. `lacksChanges` is true for CSV with `readChanges`: CSV has no second sheet.
  * @param readChanges reads the rows of a second sheet. Called only for .xlsx.
  * @throws UserError when the name does not end with .xlsx or .csv.
  */

@@ -11,17 +11,18 @@ export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape
   const filled: Record<string, unknown> = {}
   let isComplete = true
   for (const [name, schema] of Object.entries(shape)) {
-    const found: unknown = Reflect.get(plan, name)
-    const value = fillField(found, schema)
+    const storedValue: unknown = Reflect.get(plan, name)
+    const value = fillField(storedValue, schema)
     if (value !== undefined) filled[name] = value
-    isComplete &&= value === found
+    isComplete &&= value === storedValue
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the copy is a T, because the schema has every field of T
   return isComplete ? plan : (filled as T)
 }
 
-function fillField(found: unknown, schema: z.core.$ZodType): unknown {
-  if (found === undefined && schema instanceof z.ZodDefault) return schema.def.defaultValue
+/** Returns the default of a missing field, or an object with the defaults of its missing fields. Returns any other value unchanged. */
+function fillField(value: unknown, schema: z.core.$ZodType): unknown {
+  if (value === undefined && schema instanceof z.ZodDefault) return schema.def.defaultValue
   const objectSchema = unwrap(schema)
-  return isJsonObject(found) && objectSchema instanceof z.ZodObject ? fillOlderPlan(found, objectSchema.shape) : found
+  return isJsonObject(value) && objectSchema instanceof z.ZodObject ? fillOlderPlan(value, objectSchema.shape) : value
 }

@@ -27,7 +27,7 @@ const numberOrDateWord = new RegExp(`^(?:e|t|z|am?|pm?|(?:${month})\\p{L}*)$`, '
 const currencyWord = /^[A-Z]{2,3}$/
 
 /** Tells if a spreadsheet that opens CSV may convert a text to a formula, a number, a date, a time, true or false. */
-function isConverted(text: string): boolean {
+function mayBeConverted(text: string): boolean {
   if (formulaStart.test(text)) return true
   if (/^\s*(?:true|false)\s*$/i.test(text)) return true
   // A text with digits is converted unless it has an ordinary word.
@@ -38,7 +38,7 @@ function isConverted(text: string): boolean {
 /** Tells if a text could be converted, or read as no value. Ignores apostrophes at its start, because `decodeCell` removes one of them. */
 function needsApostrophe(text: string): boolean {
   const withoutApostrophes = text.replace(/^'+/, '')
-  return withoutApostrophes === 'null' || isConverted(withoutApostrophes)
+  return withoutApostrophes === 'null' || mayBeConverted(withoutApostrophes)
 }
 
 /** A spreadsheet keeps 15 digits of a number. */

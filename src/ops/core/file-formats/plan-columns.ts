@@ -72,4 +72,5 @@ function makeColumn(field: string, member: string | undefined, kind: ColumnKind)
   return { name: member === undefined ? field : `${field}.${member}`, field, member, kind }
 }
 
+/** Without plans, no currency is in use, and amounts have no columns. */
 export const columnsWithoutAmounts = listColumns([])

@@ -74,7 +74,7 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
   const table = readTable(sheet, format)
-  // The column is called `Identifier` or `IDENTIFIER`. The defects suggest the right name.
+  // Then the header has another spelling, such as `Identifier`. The defects suggest the right name.
   if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
   if (sheets.length === 1) return table
   const unread = sheet.isHidden ? [] : planSheets.filter(({ isHidden }) => isHidden)
@@ -86,10 +86,10 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
 /** Lists the sheets that have plans. If no sheet has plans, lists the sheets that have only the names of the columns. */
 function listPlanSheets(sheets: readonly Sheet[]): Sheet[] {
   const tables = sheets.filter((sheet) => findHeaderIndex(sheet) !== -1)
-  const filled = tables.filter((sheet) =>
+  const filledTables = tables.filter((sheet) =>
     sheet.rows.slice(findHeaderIndex(sheet) + 1).some((row) => !row.every(isEmptyCell)),
   )
-  return filled.length > 0 ? filled : tables
+  return filledTables.length > 0 ? filledTables : tables
 }
 
 /** @returns -1 when no row has the names of the columns. */
@@ -134,7 +134,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
   const [firstOrigin = ''] = origins.keys()
   return {
     origin: parseCatalogOrigin(firstOrigin),
-    notes: [...describeIgnored(ignoredNames), ...describeHidden(sheet, columns, rows)],
+    notes: [...describeIgnoredColumns(ignoredNames), ...describeHidden(sheet, columns, rows)],
     columns,
     rows,
     headerPlace: locateRow(sheet, headerIndex),
@@ -186,9 +186,9 @@ function findMistypedColumn(title: string, place: Place): Defect | undefined {
   return isSimilar || beginsWithField ? defect : undefined
 }
 
-function describeIgnored(columns: readonly string[]): string[] {
-  const names = nameSome(columns.map(abbreviate))
-  return columns.length === 0 ? [] : [`Columns that are ignored, because no field of a plan has their name: ${names}.`]
+function describeIgnoredColumns(titles: readonly string[]): string[] {
+  const names = nameSome(titles.map(abbreviate))
+  return titles.length === 0 ? [] : [`Columns that are ignored, because no field of a plan has their name: ${names}.`]
 }
 
 /** Writes notes about hidden values that were read, such as rows that a filter hides. */
@@ -217,15 +217,15 @@ function formatCount(count: number, noun: string): string[] {
 /** Reports rows of a CSV file that end before the last column. @param minCells how many cells a complete row has. */
 function findCutRowDefects(rows: readonly PlanRow[], minCells: number): Defect[] {
   const expected = `a cell for each of ${minCells} columns`
-  const cut = rows.filter(({ cells }) => cells.length < minCells)
-  return cut.map(({ place, cells }) => ({ place, expected, found: String(cells.length), fix: 'Was the file cut?' }))
+  const cutRows = rows.filter(({ cells }) => cells.length < minCells)
+  return cutRows.map(({ place, cells }) => ({ place, expected, found: String(cells.length), fix: 'Was the file cut?' }))
 }
 
 /** @returns the different texts in the column `exportedFrom`, each with the place of its last row. */
 function listOrigins(rows: readonly PlanRow[], originIndex: number | undefined): Map<string, Place> {
   if (originIndex === undefined) return new Map()
-  const filled = rows.filter(({ cells }) => !isEmptyCell(cells[originIndex]))
-  return new Map(filled.map(({ place, cells }) => [showCell(cells[originIndex]).trim(), place]))
+  const rowsWithOrigin = rows.filter(({ cells }) => !isEmptyCell(cells[originIndex]))
+  return new Map(rowsWithOrigin.map(({ place, cells }) => [showCell(cells[originIndex]).trim(), place]))
 }
 
 /** Finds origins that no export writes, and origins of a second export. @param origins each with the place of its last row. */
@@ -239,7 +239,7 @@ function findOriginDefects(origins: ReadonlyMap<string, Place>): Defect[] {
   })
 }
 
-/** @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list. */
+/** Reads the fields of a plan. @param isPartial whether to leave out empty cells. Otherwise an empty cell means no value: null, or an empty list. */
 export function readFields({ columns }: PlanTable, { cells }: PlanRow, { isPartial }: { isPartial: boolean }) {
   const fields: Record<string, unknown> = {}
   for (const { field, member, kind, index } of columns) {

@@ -66,8 +66,8 @@ function readSheet(
   for (const { startRow, startCol, endRow, endCol } of merges) {
     for (const [offset, row] of readRows.slice(startRow, endRow + 1).entries()) {
       // The first of the merged cells keeps their value.
-      const first = offset === 0 ? startCol + 1 : startCol
-      for (let column = first; column <= Math.min(endCol, row.length - 1); column++) row[column] = mergedCell
+      const firstEmptied = offset === 0 ? startCol + 1 : startCol
+      for (let column = firstEmptied; column <= Math.min(endCol, row.length - 1); column++) row[column] = mergedCell
     }
   }
   return {

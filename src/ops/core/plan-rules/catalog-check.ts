@@ -49,11 +49,13 @@ function findOldDate({ identifier, performanceDate }: CatalogPlan, today: string
 }
 
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): PlanFinding[] {
-  const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
+  const countriesWithPlans = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   // An ended partner is suspended, too.
-  const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
-  return [...Map.groupBy(empty, ({ country }) => country)].map(([country, ofCountry]) => {
-    const names = nameSome(ofCountry.map(({ shortName }) => shortName))
+  const partnersWithoutPlans = partners.filter(
+    ({ country, suspendedAt }) => suspendedAt === null && !countriesWithPlans.has(country),
+  )
+  return [...Map.groupBy(partnersWithoutPlans, ({ country }) => country)].map(([country, partnersOfCountry]) => {
+    const names = nameSome(partnersOfCountry.map(({ shortName }) => shortName))
     const message = `No plan is viewable in this country, which has partners: ${names}.`
     return { rule: 'list', subject: country, message }
   })

@@ -11,11 +11,11 @@ export function findMovedValues(plans: readonly ChangedPlan[]): PlanFinding[] {
   const changes = plans.flatMap(({ after, paths }) =>
     listChanges(paths).map(([field, { from, to }]) => ({ subject: after.identifier, field, from, to })),
   )
-  return [...Map.groupBy(changes, ({ field }) => field)].flatMap(([field, moved]) => {
-    const oldValues = new Set(moved.map(({ from }) => from))
-    if (oldValues.size < minMovedValues || !(isPermutation(moved) || isShuffled(moved))) return []
+  return [...Map.groupBy(changes, ({ field }) => field)].flatMap(([field, changesOfField]) => {
+    const oldValues = new Set(changesOfField.map(({ from }) => from))
+    if (oldValues.size < minMovedValues || !(isPermutation(changesOfField) || isShuffled(changesOfField))) return []
     const message = `The values of ${field} moved between plans. Was one column sorted without the others?`
-    return moved.map(({ subject }) => ({ rule: 'moved', subject, field, message }))
+    return changesOfField.map(({ subject }) => ({ rule: 'moved', subject, field, message }))
   })
 }
 
@@ -61,10 +61,10 @@ const minFilled = 3
 export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((field) => {
     const changed = plans.filter(({ before, after }) => after[field] !== null && before[field] !== after[field])
-    return [...Map.groupBy(changed, ({ after }) => after[field])].flatMap(([value, samePlans]) => {
-      if (samePlans.length < minFilled || samePlans.length <= plans.length / 2) return []
+    return [...Map.groupBy(changed, ({ after }) => after[field])].flatMap(([value, plansWithValue]) => {
+      if (plansWithValue.length < minFilled || plansWithValue.length <= plans.length / 2) return []
       const message = `${field} becomes ${value} in most of the changed plans. Was one value filled down the column?`
-      return samePlans.map(({ after }) => ({ rule: 'filled', subject: after.identifier, field, message }))
+      return plansWithValue.map(({ after }) => ({ rule: 'filled', subject: after.identifier, field, message }))
     })
   })
 }
@@ -94,6 +94,6 @@ export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[]
 function isSwapped({ before, after }: ChangedPlan, first: ReturnField, second: ReturnField): boolean {
   const [old1, old2, new1, new2] = [before[first], before[second], after[first], after[second]]
   if (old1 === null || old2 === null || new1 === null || new2 === null) return false
-  const asSwapped = Math.abs(new1 - old2) + Math.abs(new2 - old1)
-  return old1 !== old2 && asSwapped < (Math.abs(new1 - old1) + Math.abs(new2 - old2)) / 2
+  const differenceIfSwapped = Math.abs(new1 - old2) + Math.abs(new2 - old1)
+  return old1 !== old2 && differenceIfSwapped < (Math.abs(new1 - old1) + Math.abs(new2 - old2)) / 2
 }

@@ -22,7 +22,10 @@ function computeCommonMonth(plans: readonly CatalogPlan[]): string {
   return groups[0]?.[0] ?? ''
 }
 
-/** Names plans on a country's list with a date before the month of most new dates. Leaves out a date that goes back, which is a doubt already. */
+/**
+ * Names plans on a country's list with a date before the month of most new dates. Leaves out a date that goes back, which is a doubt already.
+ * @param others the plans of the catalog that do not change.
+ */
 export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = computeCommonMonth(listRedated(changes))
   const changed = changes.flatMap(({ before, after }) =>
@@ -44,8 +47,8 @@ const minCorrected = 4
 export function findForgottenDates(changed: readonly ChangedPlan[]): PlanFinding[] {
   const month = computeCommonMonth(listRedated(changed))
   const withOldDate = changed.filter((plan) => listReturnsWithOldDate(plan).length > 0)
-  const isMost = changed.length >= minCorrected && withOldDate.length > changed.length / 2
-  const forgotten = withOldDate.filter(({ after }) => isMost || getMonth(after) < month)
+  const mostKeepDate = changed.length >= minCorrected && withOldDate.length > changed.length / 2
+  const forgotten = withOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
   const message = 'A return is new, but performanceDate is not. Was the date forgotten?'
   return forgotten.flatMap((plan) =>
     listReturnsWithOldDate(plan).map((field) => ({ rule: 'undated', subject: plan.after.identifier, field, message })),

@@ -51,30 +51,30 @@ export function isPlausibleReturn(percentPerYear: number): boolean {
 /** Finds the values of a plan that are probably wrong, whatever the plan was before. @param today the day as YYYY-MM-DD. */
 export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier: subject, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
-  const found: PlanFinding[] = []
+  const findings: PlanFinding[] = []
   for (const field of returns) {
     const value = plan[field]
     if (value === null || isPlausibleReturn(value)) continue
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
-    found.push({ rule: 'return', subject, field, message })
+    findings.push({ rule: 'return', subject, field, message })
   }
   if (performanceDate > today) {
     const message = `performanceDate ${performanceDate} is ${describeDistance(today, performanceDate)} ahead.`
-    found.push({ rule: 'future', subject, field: 'performanceDate', message })
+    findings.push({ rule: 'future', subject, field: 'performanceDate', message })
   }
   // A comparison with no plan lists every value.
   for (const [field, { to: value }] of comparePlans(null, plan)) {
     const problem = typeof value === 'string' ? describeBrokenLetters(value) : undefined
-    if (problem !== undefined) found.push({ rule: 'letters', subject, field, message: `${field} ${problem}.` })
+    if (problem !== undefined) findings.push({ rule: 'letters', subject, field, message: `${field} ${problem}.` })
   }
   if (minInvestableAmounts[currency] === undefined) {
     const message = `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`
-    found.push({ rule: 'currency', subject, field: 'currency', message })
+    findings.push({ rule: 'currency', subject, field: 'currency', message })
   }
   if (viewableIn.length === 0) {
-    found.push({ rule: 'hidden', subject, field: 'viewableIn', message: 'The plan is viewable in no country.' })
+    findings.push({ rule: 'hidden', subject, field: 'viewableIn', message: 'The plan is viewable in no country.' })
   }
-  return found
+  return findings
 }
 
 /** @param from a day as YYYY-MM-DD, before `to`. @returns a text such as `2 days`, or for 731 days and more such as `36 years`. */

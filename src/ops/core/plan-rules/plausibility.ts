@@ -34,21 +34,22 @@ export interface DoubtInput {
   areFieldsNamed?: boolean | undefined
 }
 
+/** Applies all rules to a change, and measures the lists. @throws UserError for a list that grows above the limit. */
 export function findDoubts({ changes, others, namesakes, day, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
   const lists = measureLists(others.lists, changes)
-  const changed = changes.flatMap(({ before, after }) =>
+  const changedPlans = changes.flatMap(({ before, after }) =>
     before && after ? { before, after, paths: comparePlans(before, after) } : [],
   )
   const findings = [
-    ...findMovedValues(changed),
-    ...findSwappedReturns(changed),
-    ...findFilledReturns(changed),
-    ...(isUndo ? [] : findForgottenDates(changed)),
+    ...findMovedValues(changedPlans),
+    ...findSwappedReturns(changedPlans),
+    ...findFilledReturns(changedPlans),
+    ...(isUndo ? [] : findForgottenDates(changedPlans)),
     ...changes.flatMap((change) => findNewlyImplausible(change, day)),
     ...findNewDuplicates(changes, namesakes),
-    ...changed.flatMap(findJumps),
-    ...(isUndo ? [] : changed.flatMap((plan) => [...findLostReturns(plan), ...findWrongDate(plan)])),
-    ...(isUndo || areFieldsNamed ? [] : changed.flatMap(findRenames)),
+    ...changedPlans.flatMap(findJumps),
+    ...(isUndo ? [] : changedPlans.flatMap((plan) => [...findLostReturns(plan), ...findWrongDate(plan)])),
+    ...(isUndo || areFieldsNamed ? [] : changedPlans.flatMap(findRenames)),
   ]
   const planCount = others.plans + changes.filter(({ before }) => before !== null).length
   const warnings = [
@@ -67,6 +68,7 @@ function findNewlyImplausible({ before, after }: PlanChange, day: string): PlanF
   return findImplausibleValues(after, day).filter((finding) => !keysBefore.has(makeFindingKey(after, finding)))
 }
 
+/** Findings before and after a change have the same key if rule, field and value are the same. */
 function makeFindingKey(plan: CatalogPlan, { rule, field = '' }: PlanFinding): string {
   return JSON.stringify([rule, field, readPath(plan, ...field.split('.'))])
 }
