@@ -60,7 +60,7 @@ export function insertNewPartner(
 }
 
 /** @param kind such as `keys-rotate`. @returns undefined if this request was recorded already. */
-export function recordKeyChange(
+export function insertKeyChange(
   db: OperatorDatabase,
   request: ChangeRequest,
   kind: string,

@@ -7,7 +7,7 @@ import {
   insertPartnerChange,
   insertNewPartner,
   findChange,
-  recordKeyChange,
+  insertKeyChange,
   setContact,
   type PartnerChange,
 } from '../../src/db/partner-changes.ts'
@@ -168,7 +168,7 @@ test('the ID of a change is at least the time in milliseconds and higher than th
   expect(Math.abs(Date.now() - id)).toBeLessThan(60_000)
   await env.DB.prepare('update change_record set id = id + 3600000').run()
   expect(await change({ kind: 'suspend' })).toMatchObject({ id: id + 3_600_001 })
-  expect(await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K1')).toMatchObject({ id: id + 3_600_002 })
+  expect(await insertKeyChange(db, makeRequest(), 'keys-rotate', 'K1')).toMatchObject({ id: id + 3_600_002 })
 })
 
 test('a check has the ID of the newest change of any partner, and a restored database uses none twice', async () => {

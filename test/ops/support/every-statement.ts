@@ -25,7 +25,7 @@ import {
   insertPartnerChange,
   insertNewPartner,
   findChange,
-  recordKeyChange,
+  insertKeyChange,
   setContact,
 } from '../../../src/db/partner-changes.ts'
 import {
@@ -162,7 +162,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   const rotate = { kind: 'rotate', graceSeconds: 60, secretHash: 'second' } as const
   await insertPartnerChange(db, makeRequest(), changeId, rotate)
   await setContact(db, 'acme', 'dev@acme.example')
-  await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K')
+  await insertKeyChange(db, makeRequest(), 'keys-rotate', 'K')
   await deleteLeftovers(db)
   const [partner] = await selectPartners(db)
   expect(partner).toMatchObject({ shortName: 'acme', clientId, contact: 'dev@acme.example' })

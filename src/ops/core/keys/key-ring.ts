@@ -4,7 +4,7 @@
 import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { chooseSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
-import { recordKeyChange } from '../../../db/partner-changes.ts'
+import { insertKeyChange } from '../../../db/partner-changes.ts'
 import { selectKeyEntries, selectNowSeconds } from '../../../db/partner-queries.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
@@ -102,7 +102,7 @@ async function recordThenChange(
   kid: string,
   change: () => Promise<void>,
 ): Promise<void> {
-  await recordKey(store, attribution, kind, kid)
+  await recordKeyChange(store, attribution, kind, kid)
   await makeOutsideChange(store.changes, change).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
@@ -111,8 +111,8 @@ async function recordThenChange(
   })
 }
 
-export function recordKey(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
-  return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
+export function recordKeyChange(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
+  return recordChange(store, attribution, (db, request) => insertKeyChange(db, request, kind, kid))
 }
 
 /** Records a change of a key that was made while the database failed. @returns false if the record already has the change. */
@@ -126,6 +126,6 @@ export async function recordIfMissing(
   // Any entry of a key also shows that the key was added: a key that is in use again after its drop is not new.
   const isRecorded = newestEntry !== undefined && (kind === 'keys-rotate' || newestEntry.kind === kind)
   if (isRecorded) return false
-  await recordKey(store, attribution, kind, kid)
+  await recordKeyChange(store, attribution, kind, kid)
   return true
 }

@@ -7,7 +7,7 @@ import type { WorkerSecrets } from '../../store/worker-secrets.ts'
 import { describeCommand } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import type { Attribution } from '../record/attribution.ts'
-import { chooseFreeKid, makeUnknownKeyError, recordKey } from './key-ring.ts'
+import { chooseFreeKid, makeUnknownKeyError, recordKeyChange } from './key-ring.ts'
 
 /**
  * True if a live version of the Worker has a key.
@@ -43,8 +43,8 @@ export async function recordReplacedKey(
   { droppedKid, newKid }: { droppedKid: string; newKid: string },
 ): Promise<void> {
   try {
-    await recordKey(store, attribution, 'keys-rotate', newKid)
-    await recordKey(store, attribution, 'keys-drop', droppedKid)
+    await recordKeyChange(store, attribution, 'keys-rotate', newKid)
+    await recordKeyChange(store, attribution, 'keys-drop', droppedKid)
   } catch (error) {
     const { target } = store
     throw new UserError([

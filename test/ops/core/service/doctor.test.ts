@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { recordKeyChange } from '../../../../src/db/partner-changes.ts'
+import { insertKeyChange } from '../../../../src/db/partner-changes.ts'
 import { endAsConflicted } from '../../../../src/db/publish.ts'
 import { runDoctorChecks, findDeployObstacles } from '../../../../src/ops/core/service/doctor.ts'
 import { dropKey } from '../../../../src/ops/core/keys/key-ring.ts'
@@ -29,7 +29,7 @@ beforeEach(async () => {
   await importPlans([1, 2].map((id) => makePlan({ id, name: `Name ${id}`, coolName: `Cool ${id}`, performanceDate })))
   for (const recorded of [kid, old, later]) {
     const change = { ...attribution, requestId: crypto.randomUUID() }
-    await recordKeyChange(store.db, change, 'keys-rotate', recorded)
+    await insertKeyChange(store.db, change, 'keys-rotate', recorded)
   }
 })
 
