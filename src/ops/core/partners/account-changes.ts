@@ -20,7 +20,7 @@ import {
   type Credentials,
   type PartnerFields,
 } from './partner-accounts.ts'
-import { changeAndMark, type PrintWarning, type RecordedPartner } from './partner-copy.ts'
+import { makeMarkedChange, type PrintWarning, type RecordedPartner } from './partner-copy.ts'
 
 export interface Operator {
   attribution: Attribution
@@ -33,6 +33,7 @@ export type PartnerRequest =
   | ({ kind: 'set'; seenId?: number | undefined } & PartnerFields)
 
 export interface ReplacedSecrets {
+  /** The partner before the change. */
   before: Partner
   /** Include the new secret, which is stored nowhere. */
   credentials: Credentials
@@ -55,18 +56,18 @@ export async function changePartner(
   { attribution, warn }: Operator,
 ): Promise<Partner> {
   if (request.kind === 'set') throwProblems(describeFieldProblems(request))
-  const { before } = await changeAndMark(store, warn, {
+  const { partnerBefore } = await makeMarkedChange(store, warn, {
     name,
     kind: request.kind,
-    change: (found) => insertRequestedChange(store, found, request, attribution),
+    change: (recordedPartner) => insertRequestedChange(store, recordedPartner, request, attribution),
   })
   // The contact is stored after the mark, so that a failure of the database here can't prevent the mark.
   if (request.kind === 'set' && request.contact !== undefined) {
-    await storeContact(store, before.shortName, request.contact)
+    await storeContact(store, partnerBefore.shortName, request.contact)
   }
   // If this fails, the Worker's schedule deletes the contacts of ended partners and the hashes of earlier secrets.
   await deleteLeftovers(store.db).catch(() => {})
-  return before
+  return partnerBefore
 }
 
 /**
@@ -82,50 +83,53 @@ export async function replaceSecrets(
   { attribution, warn }: Operator,
 ): Promise<ReplacedSecrets> {
   const { kind } = replacement
-  const { before, made } = await changeAndMark(store, warn, {
+  const { partnerBefore, result } = await makeMarkedChange(store, warn, {
     name,
     kind,
-    change: (found) => insertNewSecret(store, found, replacement, attribution),
+    change: (recordedPartner) => insertNewSecret(store, recordedPartner, replacement, attribution),
   })
   await deleteLeftovers(store.db).catch(() => {})
-  const { credentials, changedAt, tokensValidFrom } = made
+  const { credentials, changedAt, tokensValidFrom } = result
   const graceEnd = replacement.kind === 'rotate' ? changedAt + replacement.graceSeconds : null
   // `replace-newest` keeps the older of two secrets, which comes first. A single secret has no `expiresAt`.
-  const olderSecretEnd = before.secrets[0]?.expiresAt ?? null
+  const olderSecretEnd = partnerBefore.secrets[0]?.expiresAt ?? null
   const earlierExpiresAt = kind === 'replace-newest' ? olderSecretEnd : graceEnd
-  return { before, credentials, earlierExpiresAt, tokensValidFrom }
+  return { before: partnerBefore, credentials, earlierExpiresAt, tokensValidFrom }
 }
 
-/** @returns the partner's entries, without a new entry if the change leaves KV's copy correct: `changeAndMark` then need not write a mark. */
+/**
+ * Changes the partner, unless it is already as requested. @returns its entries, with a new entry only if the change makes KV's copy wrong.
+ * @throws UserError when the state of the partner does not allow the change, or somebody else changed the partner.
+ */
 async function insertRequestedChange(
   store: Store,
-  found: RecordedPartner,
+  recordedPartner: RecordedPartner,
   request: PartnerRequest,
   attribution: Attribution,
 ): Promise<Pick<RecordedPartner, 'entries'>> {
-  const { id, name, country, contact, shortName } = found.partner
-  if (isAsRequested(found.partner, request)) return found
-  throwProblems(describeRefusal(store, found.partner, request.kind))
-  if (request.kind !== 'set') return insertChange(store, found, request, attribution)
+  const { id, name, country, contact, shortName } = recordedPartner.partner
+  if (isAsRequested(recordedPartner.partner, request)) return recordedPartner
+  throwProblems(describeRefusal(store, recordedPartner.partner, request.kind))
+  if (request.kind !== 'set') return insertChange(store, recordedPartner, request, attribution)
   if (request.seenId !== undefined && request.seenId !== id) throw makeOvertakenError(store, shortName)
   const isNewContact = request.contact !== undefined && request.contact !== contact
   const change = { name, country, ...request, kind: isNewContact ? 'set-contact' : 'set' } as const
-  const made = await insertChange(store, found, change, attribution)
+  const made = await insertChange(store, recordedPartner, change, attribution)
   // KV's copy has the country, but neither name nor contact.
-  return change.country === country ? found : made
+  return change.country === country ? recordedPartner : made
 }
 
 /** @throws UserError when the state of the partner allows no such secret, or somebody else changed the partner. */
 async function insertNewSecret(
   store: Store,
-  found: RecordedPartner,
+  recordedPartner: RecordedPartner,
   replacement: SecretReplacement,
   attribution: Attribution,
 ) {
-  const { shortName, country, clientId } = found.partner
-  throwProblems(describeRefusal(store, found.partner, replacement.kind))
+  const { shortName, country, clientId } = recordedPartner.partner
+  throwProblems(describeRefusal(store, recordedPartner.partner, replacement.kind))
   const { clientSecret, secretHash } = await generateSecret(store)
-  const made = await insertChange(store, found, { ...replacement, secretHash }, attribution)
+  const made = await insertChange(store, recordedPartner, { ...replacement, secretHash }, attribution)
   return { ...made, credentials: { shortName, country, clientId, clientSecret } }
 }
 

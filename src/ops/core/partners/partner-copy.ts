@@ -26,7 +26,7 @@ export interface RecordedPartner {
 
 type Entries = Pick<RecordedPartner, 'entries'>
 
-export interface MarkedChange<Made extends Entries> {
+export interface MarkedChange<Result extends Entries> {
   /** The short name or the client ID, as the operator typed it. */
   name: string
   kind: PartnerEntry['kind']
@@ -34,7 +34,7 @@ export interface MarkedChange<Made extends Entries> {
    * Makes the change in the database.
    * @returns the partner's entries, with a new entry if the change makes KV's copy wrong, and whatever else the caller needs.
    */
-  change: (found: RecordedPartner) => Promise<Made>
+  change: (recordedPartner: RecordedPartner) => Promise<Result>
 }
 
 /** Access must end soon, even if the database hangs: Cloudflare's API waits for minutes. */
@@ -54,43 +54,45 @@ function endsAccess(kind: string): boolean {
  * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before the change.
  *
  * - If the change ends access, and the database fails or needs over five seconds, the mark is written without the database.
- * - If nothing changed, the mark is written unless KV has a newer copy: an earlier run of the command may have stopped before its mark.
+ * - If `change` returns no new entry, the mark is written unless KV has a newer copy. An earlier run of the command may have written no mark.
  * - If the mark can't be written, prints a warning, and keeps the change.
- * @returns the partner before the change, and what `change` returned.
+ * @returns the partner before the change, and what `change` returned. @throws UserError when there is no such partner; the error of `change`.
  */
-export async function changeAndMark<Made extends Entries>(
+export async function makeMarkedChange<Result extends Entries>(
   store: Store,
   warn: PrintWarning,
-  { name, kind, change }: MarkedChange<Made>,
-): Promise<{ before: Partner; made: Made }> {
-  let found: RecordedPartner | undefined
+  { name, kind, change }: MarkedChange<Result>,
+): Promise<{ partnerBefore: Partner; result: Result }> {
+  // Undefined until the database has found the partner.
+  let foundPartner: Partner | undefined
   const findAndChange = async () => {
-    found = await requireRecordedPartner(store, name)
-    return { before: found, made: await change(found) }
+    const before = await requireRecordedPartner(store, name)
+    foundPartner = before.partner
+    return { before, result: await change(before) }
   }
-  const markAndDescribe = () => markInOutage(store, name, found?.partner).catch(describeFailedMark)
+  const markInOutage = () => markWithoutDatabase(store, name, foundPartner).catch(describeFailedMark)
 
   const attempt = findAndChange()
-  if (endsAccess(kind) && (await isSlow(attempt))) warn(`${await markAndDescribe()} Waiting for the database …`)
-  const { before, made } = await attempt.catch(async (error: unknown) => {
-    const again = 'When the database answers, run the command again.'
+  if (endsAccess(kind) && (await isSlow(attempt))) warn(`${await markInOutage()} Waiting for the database …`)
+  const { before, result } = await attempt.catch(async (error: unknown) => {
+    const retryAdvice = 'When the database answers, run the command again.'
     if (isRefusal(error)) {
       if (store.changes.isMarked) await takeMarkBack(store, warn, name)
     } else if (endsAccess(kind)) {
-      warn(`The database did not answer. ${await markAndDescribe()} ${again}`)
+      warn(`The database did not answer. ${await markInOutage()} ${retryAdvice}`)
     } else if (kind === 'resume') {
-      warn(`The database did not answer. Until it does, ${name} stays suspended. ${again}`)
+      warn(`The database did not answer. Until it does, ${name} stays suspended. ${retryAdvice}`)
     }
     throw error
   })
 
   // The secret is printed only after the mark. An operator who stops the command here has to run it again.
   if (secretKinds.has(kind)) warn(`${before.partner.shortName} has a new secret. Updating the cache …`)
-  const recorded = { partner: before.partner, entries: made.entries }
-  const isCopyWrong = made.entries.length !== before.entries.length
+  const afterChange = { partner: before.partner, entries: result.entries }
+  const isCopyWrong = result.entries.length !== before.entries.length
   // An early mark is not enough: an isolate may have replaced it by a copy from before the change.
-  if (isCopyWrong || !(await hasNewestCopy(store, recorded))) await markRecorded(store, warn, recorded, kind)
-  return { before: before.partner, made }
+  if (isCopyWrong || !(await hasNewestCopy(store, afterChange))) await markAfterChange(store, warn, afterChange, kind)
+  return { partnerBefore: before.partner, result }
 }
 
 /** True if a change is still under way after `maxWaitMs`; false as soon as it succeeds or fails. */
@@ -115,8 +117,8 @@ async function requireRecordedPartner(store: Store, name: string): Promise<Recor
 }
 
 /**
- * True if KV's copy is newer than the partner's newest change. A mark in place of such a copy would do harm: if D1 fails before the
- * Worker writes a copy again, within an hour, the partner gets nothing.
+ * True if KV's copy is newer than the partner's newest change. Such a copy must not be replaced by a mark. If D1 failed before the Worker
+ * wrote the next copy, the partner would get no token and no list. False if KV does not answer.
  */
 async function hasNewestCopy({ listKeys }: Store, { partner, entries }: RecordedPartner): Promise<boolean> {
   const key = getPartnerKey(partner.clientId)
@@ -128,26 +130,26 @@ async function hasNewestCopy({ listKeys }: Store, { partner, entries }: Recorded
 
 /**
  * Writes the mark of a partner, and reads the record again: another command may have changed and marked the partner meanwhile, and this mark
- * may have replaced the newer mark. If the record has a newer change, writes the mark again.
- * @param recorded the partner, with the entries from which the mark is computed.
+ * may have replaced the newer mark. If the record has a newer change, writes the mark again. Prints a warning if KV or the database fails.
+ * @param afterChange the partner, with the entries from which the mark is computed.
  * @param kind the kind of the change that the operator made.
  */
-async function markRecorded(
+async function markAfterChange(
   store: Store,
   warn: PrintWarning,
-  recorded: RecordedPartner,
+  afterChange: RecordedPartner,
   kind: PartnerEntry['kind'],
 ): Promise<void> {
-  const { shortName } = recorded.partner
+  const { shortName } = afterChange.partner
   const partnerCommand = (...words: string[]) => describeCommand(store.target, 'partner', ...words)
   try {
-    await writeRecordedMark(store, recorded)
+    await writeRecordedMark(store, afterChange)
   } catch (error) {
-    const repetition = secretKinds.has(kind)
+    const repeatAdvice = secretKinds.has(kind)
       ? ` Then run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
       : ' Run the command again.'
     warn(
-      `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? repetition : ''}`,
+      `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? repeatAdvice : ''}`,
     )
     return
   }
@@ -157,7 +159,7 @@ async function markRecorded(
     warn(
       `The change was made, and marked in the cache. Then the database failed: somebody else may have changed ${shortName} at the same time. When the database answers again, check: ${show}`,
     )
-  } else if (newest.entries.length !== recorded.entries.length) await markRecorded(store, warn, newest, kind)
+  } else if (newest.entries.length !== afterChange.entries.length) await markAfterChange(store, warn, newest, kind)
 }
 
 /** After a refused change, replaces the mark that was written without the database by the mark that the record gives. */
@@ -203,11 +205,11 @@ async function writeMark(
  * @param partner the partner with this name, if the database has found it; otherwise KV is searched.
  * @returns a sentence that tells the operator about the mark.
  */
-async function markInOutage(store: Store, name: string, partner: Partner | undefined): Promise<string> {
+async function markWithoutDatabase(store: Store, name: string, partner: Partner | undefined): Promise<string> {
   const partners = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
   store.changes.isMarked = partners.length > 0
-  for (const found of partners) await writeMark(store, found, endedAtMs)
+  for (const partnerInCache of partners) await writeMark(store, partnerInCache, endedAtMs)
   const effect = 'the partner loses access within three minutes, except where the database answers the Worker.'
   return partners.length > 0
     ? `${name} is marked in the cache: ${effect}`
@@ -216,13 +218,13 @@ async function markInOutage(store: Store, name: string, partner: Partner | undef
 
 /** Finds partners by their entries in KV. @param name a client ID, which the key of an entry has, or a short name, which its metadata has. */
 async function findInCache({ listKeys }: Store, name: string): Promise<Pick<Partner, 'clientId' | 'shortName'>[]> {
-  const found = []
+  const partners = []
   for (const { name: key, metadata } of await listKeys(partnerKeyPrefix)) {
     const clientId = key.slice(partnerKeyPrefix.length)
     const shortName = readPath(metadata, 'shortName')
-    if (typeof shortName === 'string' && [shortName, clientId].includes(name)) found.push({ clientId, shortName })
+    if (typeof shortName === 'string' && [shortName, clientId].includes(name)) partners.push({ clientId, shortName })
   }
-  return found
+  return partners
 }
 
 function describeFailedMark(error: unknown): string {
