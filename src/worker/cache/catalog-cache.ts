@@ -5,7 +5,7 @@ import type { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
-import { letResponseGo } from './copy-renewal.ts'
+import { letResponseGoFirst } from './copy-renewal.ts'
 import { createD1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
@@ -56,14 +56,14 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
   const lists = createPlanLists(bounds.maxBytes, d1, clock)
 
-  /** @throws StorageError when D1 does not answer and there is no copy of the partner */
+  /** Opens the catalog for the client of a request. @throws StorageError when D1 does not answer and there is no copy of the partner */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<ClientCatalog> {
     const { clientId, countryHint, filter } = request
     const client = checks.get(clientId)
     const check = client?.check
     const ageMs = check ? computeAgeMs(check.checkedAtMs, context.nowMs) : Infinity
     const likelyCountry = check?.partner?.country ?? countryHint
-    /** The list of `likelyCountry`, if this request already reads it while it waits for the check. */
+    /** The list of `likelyCountry`, if `askD1` reads it while it waits for the check. `openWith` uses it, also if D1 then fails. */
     let earlyList: EarlyList | undefined
     // Fresh.
     if (check && ageMs <= maxAgeMs) {
@@ -72,7 +72,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     }
     // Due.
     if (check && ageMs <= staleWhileRevalidateMs) {
-      if (d1.mayAsk()) context.waitUntil(renewAfterResponse())
+      if (d1.mayAsk()) context.waitUntil(renewInBackground())
       return openWith(check)
     }
     // Old, or none.
@@ -105,8 +105,8 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       return lists.ensureInMemory(createListRequest(context, partner.country, filter))
     }
 
-    /** Renews the check. Then reloads the list if memory has a revision that D1's answer shows to be outdated. */
-    async function renewAfterResponse(): Promise<void> {
+    /** Renews the check. Then reloads the list if memory has it with a revision that D1's answer shows to be outdated. Never rejects. */
+    async function renewInBackground(): Promise<void> {
       try {
         await checks.renew(context, clientId)
         if (likelyCountry && filter) await lists.reloadIfOutdated(createListRequest(context, likelyCountry, filter))
@@ -165,7 +165,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
     if (!partner) return
     const request = createListRequest(context, partner.country, {})
-    context.waitUntil(letResponseGo().then(() => lists.ensureInMemory(request)))
+    context.waitUntil(letResponseGoFirst().then(() => lists.ensureInMemory(request)))
   }
 
   return { openCatalog, decideSignIn, isHeld: lists.isHeld }

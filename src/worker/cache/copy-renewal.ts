@@ -4,7 +4,7 @@ import type { CacheContext } from './cache-context.ts'
 import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 
 /** Waits until the response is on its way, so that work for KV does not delay it: the first call takes several milliseconds of CPU. */
-export function letResponseGo(): Promise<void> {
+export function letResponseGoFirst(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0)
   })
@@ -21,7 +21,7 @@ export interface Copied {
 /** Cloudflare cancels work this long after the response, so an older renewal no longer runs. */
 const maxRenewalMs = 30_000
 
-/** @param timeMs Unix milliseconds: the time of a copy */
+/** Tells if a copy is too recent to be written again. @param timeMs Unix milliseconds: the time of the copy */
 export function isRecentCopy(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= kvRewriteMs
 }
@@ -30,7 +30,7 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
  * After the response, renews a copy that KV lacks or that is no longer recent, so that an outage finds a recent copy.
  * @param held the list or partner in memory; ignored if KV must not have a copy of it
  * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
- * one write per second per key. Returns the time of KV's copy in Unix milliseconds, undefined if KV still lacks a recent copy
+ * one write per second per key. Returns the time of KV's copy in Unix milliseconds; undefined, or an error, if KV still lacks a recent copy
  */
 export function renewCopy(
   { waitUntil, nowMs, warn }: CacheContext,
@@ -45,22 +45,21 @@ export function renewCopy(
   const isDue = renewingSinceMs !== undefined || !isRecentCopy(storedAtMs, nowMs)
   if (isRenewing || !isDue) return
   held.renewingSinceMs = nowMs
-  // If the list or partner changes meanwhile, `storedAtMs` becomes 0.
+  // During the renewal, others set `storedAtMs` to 0 if the copy is due again, for example because the partner changes.
   held.storedAtMs = nowMs
   waitUntil(storeAfterResponse())
 
+  /** Stores the copy, and sets `storedAtMs`, which decides when the copy is due again. */
   async function storeAfterResponse(): Promise<void> {
-    await letResponseGo()
-    const copyAtMs = await storeCopy().catch(warnOfFailure)
+    await letResponseGoFirst()
+    const copyAtMs = await storeCopy().catch((error: unknown) => {
+      warn({ event: 'refresh_failed', reason: describeError(error) })
+      return undefined
+    })
     held.renewingSinceMs = undefined
     // If KV still lacks a recent copy, this time makes the copy due again after `kvRetryMs`.
     const storedAtMsForRetry = nowMs - kvRewriteMs + kvRetryMs
-    const isUnchanged = held.storedAtMs === nowMs
-    // After a change, the copy stays due.
-    if (isUnchanged) held.storedAtMs = copyAtMs ?? storedAtMsForRetry
-  }
-
-  function warnOfFailure(error: unknown): undefined {
-    warn({ event: 'refresh_failed', reason: describeError(error) })
+    // If others set `storedAtMs` to 0, the copy stays due.
+    if (held.storedAtMs === nowMs) held.storedAtMs = copyAtMs ?? storedAtMsForRetry
   }
 }

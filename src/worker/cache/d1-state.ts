@@ -28,6 +28,7 @@ export function createD1State(clock: () => number) {
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
+  /** Runs a query. Starts a pause if D1 fails, and ends the pause if D1 answers. */
   async function runQuery<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
@@ -55,8 +56,8 @@ export function createD1State(clock: () => number) {
     return true
   }
 
-  /** Sets the newest change, and confirms all checks that were made at it. After a new ID, no answer confirms the earlier checks any more. */
-  function setNewestId(id: number, askedAtMs: number): void {
+  /** Records the change ID of D1's answer. The known ID confirms all checks that were made at it. A new ID ends the confirmation of earlier checks. */
+  function recordChangeId(id: number, askedAtMs: number): void {
     if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
     // A late answer must not set the time back. But if the clock stepped back, the time is ahead of the clock, and is corrected.
     else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
@@ -70,13 +71,13 @@ export function createD1State(clock: () => number) {
    */
   async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]
-    const primary = await runQuery(context.openSession('primary'), query)
-    const { revision, changeId } = primary
+    const answer = await runQuery(context.openSession('primary'), query)
+    const { revision, changeId } = answer
     const isSameRevision = newestRevision === revisionBefore
     const isSameChange = newestChange === changeBefore
     if (isSameRevision || revision > newestRevision) newestRevision = revision
-    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) setNewestId(changeId, context.nowMs)
-    return primary
+    if (changeId !== undefined && (isSameChange || changeId >= newestChange.id)) recordChangeId(changeId, context.nowMs)
+    return answer
   }
 
   return {
@@ -96,13 +97,13 @@ export function createD1State(clock: () => number) {
       query: Query<T>,
       isNewEnough: (answer: T) => boolean,
     ): Promise<T> => {
-      const nearest = await runQuery(context.openSession('nearest'), query)
-      const { revision, changeId } = nearest
+      const answer = await runQuery(context.openSession('nearest'), query)
+      const { revision, changeId } = answer
       const isBehind = revision < newestRevision || (changeId !== undefined && changeId < newestChange.id)
-      if (isBehind || !isNewEnough(nearest)) return readPrimary(context, query)
+      if (isBehind || !isNewEnough(answer)) return readPrimary(context, query)
       newestRevision = revision
-      if (changeId !== undefined) setNewestId(changeId, context.nowMs)
-      return nearest
+      if (changeId !== undefined) recordChangeId(changeId, context.nowMs)
+      return answer
     },
     readPrimary,
     mayAsk,

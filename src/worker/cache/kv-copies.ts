@@ -9,7 +9,7 @@ import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { Copied } from './copy-renewal.ts'
 
-/** KV's limit is 512 bytes. A stranger may send a client ID of any characters, which would make a longer key. */
+/** Tells if KV takes a key: its limit is 512 bytes. A stranger may send a client ID of any characters, which would make a longer key. */
 export function isKvKey(key: string): boolean {
   return new TextEncoder().encode(key).byteLength <= 512
 }
@@ -78,7 +78,7 @@ export async function readPartnerEntry(context: CacheContext, clientId: string):
   if (typeof endedAtMs === 'number') return { hasEntry: true, copy: undefined, endedAtMs }
   const body = new TextDecoder().decode(entry.body)
   if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
-    if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac)) {
+    if (await context.seal.verify(formatSealedText(key, checkedAtMs, shortName, body), mac)) {
       const access = parseTrusted<Omit<PartnerAccess, 'shortName'>>(body)
       const isUsable = isUsableInOutage(checkedAtMs, context.nowMs)
       const copy = isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined
@@ -98,14 +98,14 @@ export async function writePartnerCopy(
   const key = getPartnerKey(clientId)
   const { shortName, ...access } = partner
   const body = JSON.stringify(access)
-  const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body), context.nowMs)
+  const mac = await context.seal.sign(formatSealedText(key, checkedAtMs, shortName, body), context.nowMs)
   // During an outage, the command line finds the partner by this short name.
   const metadata = { shortName, checkedAtMs, mac }
   return (await writeCopy(context, 'partner', key, new TextEncoder().encode(body), metadata)) ? checkedAtMs : undefined
 }
 
 /** Writes the text to seal. Key and short name have no line break, so different copies have different texts. */
-function formatSealed(key: string, checkedAtMs: number, shortName: string, body: string): string {
+function formatSealedText(key: string, checkedAtMs: number, shortName: string, body: string): string {
   return [key, checkedAtMs, shortName, body].join('\n')
 }
 
@@ -122,6 +122,7 @@ async function readEntry({ kv, warn }: CacheContext, entry: 'plans' | 'partner',
   }
 }
 
+/** Writes a copy to KV, which deletes it after `staleIfErrorMs`. @returns false when KV fails */
 async function writeCopy(
   { kv, warn }: CacheContext,
   entry: 'plans' | 'partner',

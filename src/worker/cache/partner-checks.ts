@@ -39,9 +39,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
   /** Creates a check from D1's answer. A later answer with the same change ID confirms the check, and sets `checkedAtMs`. */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
-    const newest = d1.getNewestChange()
+    const newestChange = d1.getNewestChange()
     // An answer with another ID is late: another answer had a newer change, or the database was restored meanwhile.
-    const change = changeId === newest.id ? newest : { id: changeId, confirmedAtMs: readAtMs }
+    const change = changeId === newestChange.id ? newestChange : { id: changeId, confirmedAtMs: readAtMs }
     return {
       partner,
       partnerChangeId,
@@ -119,12 +119,12 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
   }
 
-  /** Returns KV's entry for a partner, read within the last minute. While KV fails, returns the last entry, or else `entryWhileKvFails`. */
+  /** Returns KV's entry for a partner, read in the last minute, and keeps it. While KV fails, returns the last entry, or else `entryWhileKvFails`. */
   async function refreshEntry(context: CacheContext, clientId: string): Promise<PartnerEntry> {
     const heldEntry = clients.get(clientId)?.entry
     if (heldEntry && computeAgeMs(heldEntry.readAtMs, clock()) < maxAgeMs) return heldEntry
-    const found = (await readPartnerEntry(context, clientId)) ?? heldEntry ?? entryWhileKvFails
-    const entry = { ...found, readAtMs: clock() }
+    const latestEntry = (await readPartnerEntry(context, clientId)) ?? heldEntry ?? entryWhileKvFails
+    const entry = { ...latestEntry, readAtMs: clock() }
     const client = clients.get(clientId)
     if (client) {
       client.entry = entry

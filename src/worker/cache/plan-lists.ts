@@ -59,21 +59,21 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     return shareCopy(key, context, async () => {
       const copy = await readListCopy(context, key)
       // Meanwhile, another request may have loaded a newer list from D1.
-      const held = lists.get(key)
-      const list = isUsable(held, context) ? held : copy
+      const heldList = lists.get(key)
+      const list = isUsable(heldList, context) ? heldList : copy
       if (list) lists.set(key, list)
       return list && { list, tier: 'kv' }
     })
   }
 
-  /** Finds a list of any revision: the early list if there is one, or else the list in memory, or else KV's copy. */
+  /** Finds a list, current or outdated: the early list if there is one, or else the list in memory, or else KV's copy. */
   async function findAnyRevision(request: ListRequest, earlyList?: EarlyList): Promise<FoundList | undefined> {
-    const heldBefore = lists.get(request.key)
-    if (!earlyList && isUsable(heldBefore, request.context)) return { list: heldBefore, tier: 'memory' }
-    const found = await (earlyList ?? findCopy(request))
+    const heldList = lists.get(request.key)
+    if (!earlyList && isUsable(heldList, request.context)) return { list: heldList, tier: 'memory' }
+    const foundList = await (earlyList ?? findCopy(request))
     // Meanwhile, another request may have put a newer list into memory.
-    const held = lists.get(request.key)
-    return held && held !== found?.list ? { list: held, tier: 'memory' } : found
+    const heldListNow = lists.get(request.key)
+    return heldListNow && heldListNow !== foundList?.list ? { list: heldListNow, tier: 'memory' } : foundList
   }
 
   /** Finds KV's copy, or else loads the list from D1. The list may be outdated: the newest revision is known only after the check. */
@@ -87,25 +87,25 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
    */
   async function readList(request: ListRequest, { checkedAtMs, failure, earlyList }: ReadOptions): Promise<ListAnswer> {
     const { context, key } = request
-    const found = await findAnyRevision(request, earlyList)
+    const foundList = await findAnyRevision(request, earlyList)
     if (failure) {
-      const answer = answerInOutage(found, context)
+      const answer = answerInOutage(foundList, context)
       if (answer) return answer
       throw failure
     }
-    if (found && d1.isNewest(found.list.revision)) {
+    if (foundList && d1.isNewest(foundList.list.revision)) {
       // The check confirms that the list is current.
-      found.list.currentAtMs = checkedAtMs
-      renewListCopy(context, key, found.list)
-      return createAnswer(found, context.nowMs - checkedAtMs, { isOld: false })
+      foundList.list.currentAtMs = checkedAtMs
+      renewListCopy(context, key, foundList.list)
+      return createAnswer(foundList, { sinceMs: context.nowMs - checkedAtMs, isOld: false })
     }
     return d1.withFallback(
       context,
       async () => {
-        const list = await loadFromD1(request, { minRevision: found?.list.revision ?? 0 })
-        return createAnswer({ list, tier: 'd1' }, 0, { isOld: false, fwd: found ? 'stale' : 'miss' })
+        const list = await loadFromD1(request, { minRevision: foundList?.list.revision ?? 0 })
+        return createAnswer({ list, tier: 'd1' }, { sinceMs: 0, isOld: false, fwd: foundList ? 'stale' : 'miss' })
       },
-      async () => answerInOutage(found, context),
+      async () => answerInOutage(foundList, context),
     )
   }
 
@@ -145,8 +145,8 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
     /** Reads KV's copy into memory, unless memory has a usable list. @returns true if memory or KV has a list that is usable while D1 fails */
     ensureInMemory: async (request: ListRequest): Promise<boolean> => {
-      const found = await findAnyRevision(request)
-      return isUsable(found?.list, request.context)
+      const foundList = await findAnyRevision(request)
+      return isUsable(foundList?.list, request.context)
     },
 
     /** Begins to read a list from KV or D1, before its partner is known. @returns undefined if memory has a list */
@@ -160,8 +160,8 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
 
     /** Loads a list from D1 if memory has the list with an outdated revision. */
     reloadIfOutdated: async (request: ListRequest) => {
-      const held = lists.get(request.key)
-      if (held && !d1.isNewest(held.revision)) await loadFromD1(request, { minRevision: held.revision })
+      const heldList = lists.get(request.key)
+      if (heldList && !d1.isNewest(heldList.revision)) await loadFromD1(request, { minRevision: heldList.revision })
     },
   }
 }
@@ -172,9 +172,9 @@ function measureBytes(key: string, { body }: HeldList): number {
 }
 
 /** Answers with a list that may be outdated. @returns undefined if the list is missing, or too old to be used while D1 fails */
-function answerInOutage(found: FoundList | undefined, context: CacheContext): ListAnswer | undefined {
-  if (!isUsable(found?.list, context)) return undefined
-  return createAnswer(found, context.nowMs - found.list.currentAtMs, { isOld: true })
+function answerInOutage(foundList: FoundList | undefined, context: CacheContext): ListAnswer | undefined {
+  if (!isUsable(foundList?.list, context)) return undefined
+  return createAnswer(foundList, { sinceMs: context.nowMs - foundList.list.currentAtMs, isOld: true })
 }
 
 function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is HeldList {
@@ -205,8 +205,7 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
  */
 function createAnswer(
   { list, tier }: FoundList,
-  sinceMs: number,
-  { isOld, fwd = 'miss' }: { isOld: boolean; fwd?: 'stale' | 'miss' },
+  { sinceMs, isOld, fwd = 'miss' }: { sinceMs: number; isOld: boolean; fwd?: 'stale' | 'miss' },
 ): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)

@@ -5,7 +5,7 @@ import type { CacheContext } from './cache-context.ts'
 /** A query of the nearest replica and then one of the primary take less time. Older work belongs to a request that was cancelled. */
 const maxWorkMs = 2 * d1DeadlineMs + 1000
 
-interface Running<T> {
+interface StartedWork<T> {
   result: Promise<T>
   startedAtMs: number
 }
@@ -18,11 +18,11 @@ interface Running<T> {
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
-  const running = new Map<string, Running<T>>()
+  const runningWork = new Map<string, StartedWork<T>>()
 
   function shareWork(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
     const nowMs = clock()
-    const otherWork = running.get(key)
+    const otherWork = runningWork.get(key)
     const remainingMs = otherWork ? otherWork.startedAtMs + maxWorkMs - nowMs : 0
     if (otherWork && remainingMs > 0) {
       // `min`, because more than `maxWorkMs` remains after the clock stepped back.
@@ -34,16 +34,16 @@ export function createSharedWork<T>(clock: () => number) {
         return shareWork(key, context, work)
       })
     }
-    const started = { result: work(), startedAtMs: nowMs }
-    running.set(key, started)
-    const forgetStarted = () => forgetWork(key, started)
-    context.waitUntil(started.result.then(forgetStarted, forgetStarted))
-    return started.result
+    const newWork = { result: work(), startedAtMs: nowMs }
+    runningWork.set(key, newWork)
+    const forgetNewWork = () => forgetWork(key, newWork)
+    context.waitUntil(newWork.result.then(forgetNewWork, forgetNewWork))
+    return newWork.result
   }
 
   /** Removes work from the map, unless other work has replaced it there. */
-  function forgetWork(key: string, work: Running<T>): void {
-    if (running.get(key) === work) running.delete(key)
+  function forgetWork(key: string, work: StartedWork<T>): void {
+    if (runningWork.get(key) === work) runningWork.delete(key)
   }
 
   return shareWork
