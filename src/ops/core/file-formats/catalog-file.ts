@@ -153,7 +153,7 @@ export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defe
   // The other contradictions are about an identifier: `findDuplicates` finds them, too.
   const objectContradictions = contradictions.filter(({ value }) => isJsonObject(value))
   const placesByIdentifier = new Map([...plans].map(([{ identifier }, place]) => [identifier, place]))
-  return [...findDuplicates(plans), ...describeContradictions(objectContradictions, placesByIdentifier)]
+  return [...findDuplicates(plans), ...makeContradictionDefects(objectContradictions, placesByIdentifier)]
 }
 
 /** Reports the later of two plans with the same ID or identifier. */
@@ -169,13 +169,16 @@ function findDuplicates(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   )
 }
 
-export function describeContradictions(
+/** Makes a defect of each value on which two plans disagree. @param placesByIdentifier the places of the plans of a file. */
+export function makeContradictionDefects(
   contradictions: readonly Contradiction[],
-  places: ReadonlyMap<string, Place> = new Map(),
+  placesByIdentifier: ReadonlyMap<string, Place> = new Map(),
 ): Defect[] {
   return contradictions.flatMap((contradiction): Defect[] => {
     const { field, id, plan, value, otherPlan, otherValue } = contradiction
-    const place = places.get(plan) ?? locateByIdentifier(plan)
+    // The operator can't correct which fields a plan has: they depend on the code.
+    if (field === 'members') return []
+    const place = placesByIdentifier.get(plan) ?? locateByIdentifier(plan)
     if (!isJsonObject(value)) {
       const alsoAt = locateByIdentifier(otherPlan)
       return [{ place: { ...place, field }, expected: expectUnique(field), found: describeValue(id), alsoAt }]

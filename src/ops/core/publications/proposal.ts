@@ -18,7 +18,7 @@ import { UserError } from '../../shared/user-error.ts'
 import type { Store } from '../../store/store.ts'
 import { mergeChanges } from '../differences/catalog-merge.ts'
 import { makeDefectError } from '../file-formats/defect.ts'
-import { describeContradictions } from '../file-formats/catalog-file.ts'
+import { makeContradictionDefects } from '../file-formats/catalog-file.ts'
 import { fillOlderPlan } from '../file-formats/older-plan.ts'
 import { findDoubts, listNewlyNamed, type Doubts } from '../plan-rules/plausibility.ts'
 import { describePendingDoubts } from './pending-doubts.ts'
@@ -107,7 +107,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
     ])
   }
   // Each `current` is `before`, as if nobody had changed a field meanwhile. So the obstacle has contradictions.
-  throw makeDefectError(describeContradictions('contradictions' in obstacle ? obstacle.contradictions : []))
+  throw makeDefectError(makeContradictionDefects('contradictions' in obstacle ? obstacle.contradictions : []))
 }
 
 /**

@@ -7,6 +7,7 @@ import { selectCatalogOrigin, type CatalogOrigin } from '../../../../src/db/cata
 import { requirePlan, listPlans, readCatalogAt } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { prepareImport, prepareUpdate, type ImportChoice } from '../../../../src/ops/core/catalog/catalog-import.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
+import { makeProposal } from '../../../../src/ops/core/publications/proposal.ts'
 import { invalidateLists } from '../../../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../../support/make-plan.ts'
@@ -154,6 +155,13 @@ test('a field of the catalog that this copy of the code does not know stays, and
     newer({ ...gold, isInvestable: false, nonInvestableNote: 'Sold out.' }),
   ])
   await expect(importPlans([makePlan({ id: 3 })])).rejects.toThrow('its plans have other fields than the catalog')
+  const { revision: baseRevision } = await selectCatalogOrigin(store.db)
+  const changes = [{ planId: 3, before: null, after: makePlan({ id: 3, identifier: 'cash', viewableIn: [] }) }]
+  await expect(makeProposal(store, { baseRevision, changes })).rejects.toThrow(
+    new UserError(
+      'Plan "cash": identifier: expected an identifier that no other plan has; found "cash", as in plan "cash".',
+    ),
+  )
 })
 
 test('an export of the past carries its revision: importing it unchanged changes nothing, unless it overwrites', async () => {
