@@ -29,6 +29,7 @@ export function createApp(isolate: { allowLine: AllowLine } & TokenDependencies 
     })
 }
 
+/** Turns any error of a request into the refusal that answers the request. */
 function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof RateLimitError) {

@@ -22,12 +22,12 @@ import { describeError, log, writeDataPoint } from './log.ts'
  */
 export async function publishDue(d1: D1Database, version?: string, dataset?: AnalyticsEngineDataset): Promise<void> {
   const db = openWithDeadline(d1)
-  const deleteUnneeded = () =>
+  const deleteUnneededRows = () =>
     Promise.all([deleteLeftovers(db), deleteAbandonedPublications(db), deleteUnusedVersions(db)])
   let result = 'ok'
   try {
     // `finally`: the hashes of ended secrets must be deleted even when publishing fails.
-    await publishInOrder(db, version).finally(deleteUnneeded)
+    await publishInOrder(db, version).finally(deleteUnneededRows)
   } catch (error) {
     result = 'failed'
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
@@ -43,20 +43,21 @@ function openWithDeadline(d1: D1Database): Database {
   return { values, run: values }
 }
 
+/** Publishes the due publications, the earliest first. */
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
-  const due = await selectDuePublications(db)
-  let isEarlierDelayed = false
-  for (const id of due) {
+  const dueIds = await selectDuePublications(db)
+  let mustRetryEarlier = false
+  for (const id of dueIds) {
     // An earlier publication that the next run tries again may remove the cause of this conflict.
-    const isConflictFinal = !isEarlierDelayed
+    const isConflictFinal = !mustRetryEarlier
     const mustRetry = await publishOrEnd(db, id, isConflictFinal, version)
-    if (mustRetry) isEarlierDelayed = true
+    if (mustRetry) mustRetryEarlier = true
   }
-  if (due.length > 0) await flagSupersededVersions(db)
+  if (dueIds.length > 0) await flagSupersededVersions(db)
 }
 
 /**
- * Publishes a publication, or ends it with a conflict.
+ * Publishes a due publication: its state becomes `published`, or `conflicted` if it does not fit the catalog any more.
  * @param isConflictFinal if false, a conflict does not end the publication
  * @returns true if the next run must try the publication again
  */

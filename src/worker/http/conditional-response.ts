@@ -23,34 +23,34 @@ export type RespondConditionally = ReturnType<typeof createRespondConditionally>
  */
 export function createRespondConditionally(maxStreamedBytes: number, isCached: (body: Uint8Array) => boolean) {
   /** The large bodies by ETag, with each reader's client ID. The references are weak, because nothing reports a cancelled request. */
-  const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
+  const streamedBodies = new Map<string, { body: WeakRef<Uint8Array>; readers: string[] }>()
 
   /**
    * Adds a reader of a large body. A body with a reader, or the only body that takes memory, always has room.
-   * @returns undefined if the body has no room, or if the client still receives too many other bodies
+   * @returns the entry of the body; undefined if the body has no room, or if the client still receives too many other bodies
    */
   function addReader(body: Uint8Array, etag: string, clientId: string) {
     let otherBytes = 0
     let otherBodiesOfClient = 0
-    for (const [otherEtag, other] of streamed) {
-      const otherBody = other.body.deref()
-      if (otherBody === undefined) streamed.delete(otherEtag)
+    for (const [otherEtag, otherEntry] of streamedBodies) {
+      const otherBody = otherEntry.body.deref()
+      if (otherBody === undefined) streamedBodies.delete(otherEtag)
       else if (otherEtag !== etag && !isCached(otherBody)) {
         otherBytes += otherBody.byteLength
-        if (other.readers.includes(clientId)) otherBodiesOfClient++
+        if (otherEntry.readers.includes(clientId)) otherBodiesOfClient++
       }
     }
-    const existing = streamed.get(etag)
+    const existingEntry = streamedBodies.get(etag)
     const addedBytes = isCached(body) ? 0 : body.byteLength
-    const hasRoom = existing !== undefined || otherBytes === 0 || otherBytes + addedBytes <= maxStreamedBytes
+    const hasRoom = existingEntry !== undefined || otherBytes === 0 || otherBytes + addedBytes <= maxStreamedBytes
     if (!hasRoom || otherBodiesOfClient >= maxBodiesPerClient) return undefined
-    const entry = existing ?? { body: new WeakRef(body), readers: [] }
-    streamed.set(etag, entry)
+    const entry = existingEntry ?? { body: new WeakRef(body), readers: [] }
+    streamedBodies.set(etag, entry)
     entry.readers.push(clientId)
     return entry
   }
 
-  /** Streams a large body, so that all responses share its bytes: a Response that gets the bytes copies them. */
+  /** Streams a large body, so that all responses share its bytes: a Response that gets the bytes copies them. @throws ApiError if there is no room */
   function streamBody(body: Uint8Array, etag: string, clientId: string): ReadableStream {
     const entry = addReader(body, etag, clientId)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
@@ -61,12 +61,12 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
       .catch(() => {})
       .finally(() => {
         entry.readers.splice(entry.readers.indexOf(clientId), 1)
-        if (entry.readers.length === 0 && streamed.get(etag) === entry) streamed.delete(etag)
+        if (entry.readers.length === 0 && streamedBodies.get(etag) === entry) streamedBodies.delete(etag)
       })
     return readable
   }
 
-  /** @param headers of the 200 and of the 304, including ETag. @throws ApiError with a 503 when the bodies of readers leave no room */
+  /** Creates a 304 or a 200. @param headers of both, including ETag. @throws ApiError with a 503 when the bodies of readers leave no room */
   return (
     request: Pick<Request, 'method' | 'headers'>,
     { body, etag }: { body: Uint8Array; etag: string },

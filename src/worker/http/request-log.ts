@@ -36,6 +36,7 @@ export function createRequestLog(allowLine: AllowLine) {
   })
 }
 
+/** Collects the facts of an answered request, for its data point and its log line. */
 function describeRequest(c: Context<AppEnv>, durationMs: number) {
   // `c.get` and not `c.var`, which builds an object of all variables at every use.
   const partner = c.get('partner')

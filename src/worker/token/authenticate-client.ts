@@ -27,9 +27,10 @@ interface Dependencies {
  * Decides whether the client exists, is active, and has this secret.
  *
  * Hashing a secret takes about 12 ms of CPU, so the rate limits are checked first, before D1 is asked. Credentials that this isolate
- * remembers are not hashed, and have a rate limit of their own. If D1 no longer has the remembered secret, the sign-in also counts as
- * unverified. So that the duration does not tell whether the client exists, each refusal hashes the secret twice. Just after a failure of
- * D1, it is hashed twice for the copy, and twice more for D1's answer. A 503 (D1 fails, and no copy has the secret) takes as long.
+ * remembers are not hashed, and have a rate limit of their own. If the client no longer has their hash, they count as unverified, too, and
+ * are hashed. A refusal hashes the secret twice, so that its duration does not tell whether the client exists. In a pause after a failure of
+ * D1, a refusal hashes it four times: twice for the copy, and twice for D1's answer. A 503, because D1 fails and no copy has the secret,
+ * hashes it as often as a refusal.
  * @param network see `getNetwork`
  * @throws RateLimitError
  * @throws StorageError when D1 does not answer and the copy is not enough
@@ -42,11 +43,11 @@ export async function authenticateClient(
 ): Promise<ClientAuthentication> {
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
-  const remembered = await verifiedSecrets.recall(credentials, nowMs)
+  const memoryEntry = await verifiedSecrets.recall(credentials, nowMs)
   let counting: Promise<void> | undefined
   /** Counts the sign-in as unverified, at most once. @throws RateLimitError */
   const countUnverified = () => (counting ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
-  if (remembered.hash === undefined) await countUnverified()
+  if (memoryEntry.hash === undefined) await countUnverified()
   else await countClientUse(rateLimits, 'known', clientId, warn)
 
   return decideSignIn(context, clientId, decideByFacts, async (clientInCopy) => {
@@ -55,18 +56,19 @@ export async function authenticateClient(
     return decision.kind === 'refused' ? undefined : decision
   })
 
+  /** Decides by the client's data, which D1's answer or a copy gave. @throws RateLimitError */
   async function decideByFacts(client: ClientFacts): Promise<ClientAuthentication> {
     const { partner, isOld, onVerified, nowSeconds, asOfSeconds } = client
     const hashes = listLiveHashes(partner, nowSeconds)
-    let hash = hashes.find((liveHash) => liveHash === remembered.hash)
+    let hash = hashes.find((liveHash) => liveHash === memoryEntry.hash)
     if (hash === undefined) {
       // If D1 no longer has the remembered hash, the next sign-in must count as unverified.
-      if (!isOld) remembered.forget()
+      if (!isOld) memoryEntry.forget()
       await countUnverified()
       hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     }
     if (partner && hash !== undefined) {
-      remembered.remember(hash)
+      memoryEntry.remember(hash)
       onVerified()
       return { kind: 'authenticated', partner, nowSeconds, asOfSeconds }
     }

@@ -27,9 +27,9 @@ export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: 
     /** Looks up the hash that credentials matched, undefined if none is remembered. `remember` keeps a hash for another `lifetimeMs`. */
     recall: async (credentials: ClientCredentials, nowMs: number) => {
       const mac = await computeMac(credentials)
-      const remembered = hashes.get(mac)
+      const entry = hashes.get(mac)
       return {
-        hash: remembered && remembered.expiresAtMs > nowMs ? remembered.hash : undefined,
+        hash: entry && entry.expiresAtMs > nowMs ? entry.hash : undefined,
         remember: (hash: string) => hashes.set(mac, { hash, expiresAtMs: nowMs + bounds.lifetimeMs }),
         forget: () => hashes.delete(mac),
       }
