@@ -22,7 +22,7 @@ export function createRequestLog(allowLine: AllowLine) {
     await next()
 
     const endedAtMs = Date.now()
-    const facts = describeRequest(c, endedAtMs - nowMs)
+    const facts = collectFacts(c, endedAtMs - nowMs)
     const { status, durationMs, tier, partner } = facts
     if (isApiPath(c.req.path)) recordUsage(c.env.USAGE, facts)
     // Minor requests share a few lines a second. Most requests are lists from memory, and a line costs more than the rest of such a
@@ -37,7 +37,7 @@ export function createRequestLog(allowLine: AllowLine) {
 }
 
 /** Collects the facts of an answered request, for its data point and its log line. */
-function describeRequest(c: Context<AppEnv>, durationMs: number) {
+function collectFacts(c: Context<AppEnv>, durationMs: number) {
   // `c.get` and not `c.var`, which builds an object of all variables at every use.
   const partner = c.get('partner')
   const answeredBy = c.get('answeredBy')
@@ -57,7 +57,7 @@ function describeRequest(c: Context<AppEnv>, durationMs: number) {
   }
 }
 
-function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnType<typeof describeRequest>): void {
+function recordUsage(dataset: AnalyticsEngineDataset | undefined, facts: ReturnType<typeof collectFacts>): void {
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version } = facts
   // Queries address blobs and doubles by their position: never change the order. The index makes Analytics Engine sample each partner
   // separately, so the requests of a small partner stay visible.

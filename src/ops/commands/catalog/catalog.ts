@@ -204,7 +204,7 @@ export const catalog = {
         const effect = row.expectedConflict === null ? published : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
         const approved = await approvePublication(run.store, id, run.attribution, revision)
-        if (approved !== undefined) return describeDecision(row, approved, run)
+        if (approved !== undefined) return makeDecisionOutput(row, approved, run)
         run.warn(overtakenNotice)
       }
     },
@@ -221,7 +221,7 @@ export const catalog = {
         run.reportBeforeQuestion(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
       }
-      return describeDecision(row, await cancelPublication(run.store, id, run.attribution), run)
+      return makeDecisionOutput(row, await cancelPublication(run.store, id, run.attribution), run)
     },
   }),
 }
@@ -264,8 +264,8 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
   return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
 }
 
-/** Describes a publication that was approved or cancelled. @param before the publication before this decision. */
-async function describeDecision(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
+/** Makes the output for a publication that was approved or cancelled. @param before the publication before this decision. */
+async function makeDecisionOutput(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
   // A merge with later changes gives a publication a later base.
   const isMerged = after.baseRevision !== before.baseRevision
   const merge = isMerged ? await describeMerge(store, after.id) : ''

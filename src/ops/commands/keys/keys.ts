@@ -28,7 +28,7 @@ export const keys = {
     json,
     async run(_, { store, attribution, ...run }) {
       await rotateKeys(await run.openSecrets(run.target), store, attribution)
-      return describeAfterChange(store, run, `A new key is added.${describeRestart(run.target)}`)
+      return makeOutputAfterChange(store, run, `A new key is added.${describeRestart(run.target)}`)
     },
   }),
 
@@ -37,7 +37,7 @@ export const keys = {
     example: 'keys list',
     store: 'itself',
     json,
-    run: (_, run) => describeKeys(run, run.clock.nowMs()),
+    run: (_, run) => makeKeysOutput(run, run.clock.nowMs()),
   }),
 
   drop: verb({
@@ -55,7 +55,7 @@ export const keys = {
       await checkDroppable(secrets, store, kid)
       await run.confirm(`The key ${kid} will be deleted. ${tokensRefused}`)
       await dropKey(secrets, store, attribution, kid)
-      return describeAfterChange(store, run, `The key ${kid} is dropped.${describeRestart(target)}`)
+      return makeOutputAfterChange(store, run, `The key ${kid} is dropped.${describeRestart(target)}`)
     },
   }),
 
@@ -71,7 +71,7 @@ export const keys = {
       if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
       const isRecorded = await recordIfMissing(store, attribution, 'keys-rotate', kid)
       const done = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
-      return describeAfterChange(store, run, done)
+      return makeOutputAfterChange(store, run, done)
     },
   }),
 }
@@ -87,7 +87,7 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     run.warn(`${formatTarget(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
     await recordReplacedKey(store, attribution, { droppedKid: kid, newKid })
     const done = `Recorded the drop of the key ${kid} and the new key ${newKid}.${describeRestart(target)}`
-    return describeAfterChange(store, run, done)
+    return makeOutputAfterChange(store, run, done)
   }
   run.warn(`${formatTarget(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of the key ${kid} will be recorded.`)
@@ -95,20 +95,20 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
   const done = isRecorded
     ? `Recorded the drop of the key ${kid}.`
     : `The record already has the drop of the key ${kid}; nothing changed.`
-  return describeAfterChange(store, run, done)
+  return makeOutputAfterChange(store, run, done)
 }
 
 /** Lists the keys, with the use of each at `nowMs`. Needs no database, because keys are secrets of the Worker. */
-async function describeKeys({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
+async function makeKeysOutput({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
   const secrets = await openSecrets(target)
   const { live } = await secrets.list()
   const rows = listKeys(live, nowMs / 1000).map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
   return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
 }
 
-async function describeAfterChange(store: Store, run: Run, doneMessage: string): Promise<Output> {
+async function makeOutputAfterChange(store: Store, run: Run, doneMessage: string): Promise<Output> {
   // Reads the clock of the server, from which a new key has its KID: by another clock, the new key might not sign yet.
-  const output = await describeKeys(run, await store.askServerTimeMs())
+  const output = await makeKeysOutput(run, await store.askServerTimeMs())
   return { ...output, note: `${formatTarget(run.target)} ${doneMessage}` }
 }
 

@@ -13,7 +13,7 @@ import { formatPairs } from '../../terminal/table.ts'
 import type { Output } from '../frame/run.ts'
 
 /** @param earlierExpiresAt when the earlier secret ends, in Unix seconds; null when no earlier secret works. */
-export function describeNewSecret(
+export function makeNewSecretOutput(
   credentials: Credentials,
   letter: string,
   target: Target,
@@ -119,7 +119,7 @@ export function formatSummaryRow(partner: Partner, nowMs: number) {
   return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 
-export function describePartner(partner: Partner): Output {
+export function makePartnerOutput(partner: Partner): Output {
   const data = partnerToJson(partner)
   const fields = Object.entries(data).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' ? [[name, value]] : [],

@@ -21,8 +21,8 @@ import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
 import {
   describeEndedTokens,
-  describePartner,
-  describeNewSecret,
+  makePartnerOutput,
+  makeNewSecretOutput,
   findWayBack,
   formatLockdownLetter,
   formatRotationLetter,
@@ -75,7 +75,7 @@ export const partner = {
       const warning = await describeEmptyList(store, { shortName, country })
       const made = await createPartner(store, { shortName, name, country, contact }, attribution)
       if (warning !== undefined) run.warn(warning)
-      run.print(describeNewSecret(made, formatWelcome(made, origin), run.target))
+      run.print(makeNewSecretOutput(made, formatWelcome(made, origin), run.target))
       if (contact) await storeContact(store, shortName, contact)
     },
   }),
@@ -101,7 +101,7 @@ export const partner = {
     example: 'partner show acme',
     args,
     json,
-    run: async ({ shortName }, { store }) => describePartner(await requirePartner(store, shortName)),
+    run: async ({ shortName }, { store }) => makePartnerOutput(await requirePartner(store, shortName)),
   }),
 
   identify: verb({
@@ -144,7 +144,7 @@ export const partner = {
       if (before.suspendedAt !== null)
         run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
       const letter = formatRotationLetter(credentials, { ...replaced, isLost: replaceNewest })
-      run.print(describeNewSecret(credentials, letter, run.target, replaced.earlierExpiresAt))
+      run.print(makeNewSecretOutput(credentials, letter, run.target, replaced.earlierExpiresAt))
     },
   }),
 
@@ -168,7 +168,7 @@ export const partner = {
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, credentials } = replaced
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(describeNewSecret(credentials, formatLockdownLetter(credentials, replaced), run.target))
+      run.print(makeNewSecretOutput(credentials, formatLockdownLetter(credentials, replaced), run.target))
       return undefined
     },
   }),
@@ -280,7 +280,7 @@ async function changeAndReport(
   const noEffect = `${after.shortName} ${whyUnchanged[request.kind] ?? 'already has these values'}; nothing changed.`
   // Every change gives a partner a new `id`.
   const note = `${formatTarget(run.target)} ${after.id === before.id ? noEffect : effect}`
-  return { output: { ...describePartner(after), note }, after }
+  return { output: { ...makePartnerOutput(after), note }, after }
 }
 
 /** Reads a text from standard input. @throws UserError when the text is empty, or typed on a terminal, which would show a secret. */
