@@ -27,6 +27,7 @@ type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 /** A new key waits for this time before it signs: all locations get the key within a minute, and clocks differ by less than a minute. */
 const spreadSeconds = 120
 
+/** @returns the keys among these secrets, the newest first, with the use of each key at `nowSeconds`. */
 export function listKeys(secretNames: readonly string[], nowSeconds: number): Key[] {
   const newestFirst = secretNames
     .flatMap((name) => parseKeyName(name) ?? [])
@@ -68,11 +69,15 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   const kids = listKeys(live, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) throw makeUnknownKeyError(kid, target)
   await secrets.checkEditable()
-  const leaked = `If the key leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
+  const leakAdvice = `If the key leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
   const nextNewerKid = kids[kids.indexOf(kid) - 1]
   if (nextNewerKid === undefined) {
-    const rotate = describeCommand(target, 'keys', 'rotate')
-    throw new UserError([`The key ${kid} is the newest: it signs, or soon will.`, `Rotate first: ${rotate}`, leaked])
+    const rotateCommand = describeCommand(target, 'keys', 'rotate')
+    throw new UserError([
+      `The key ${kid} is the newest: it signs, or soon will.`,
+      `Rotate first: ${rotateCommand}`,
+      leakAdvice,
+    ])
   }
   // Until the next newer key signs, the key also signs the copies of partners in KV. KV keeps a copy for `staleIfErrorHours`. While D1
   // fails, the Worker uses a copy only if it has the key that signed the copy.
@@ -81,7 +86,7 @@ export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Sto
   const until = formatIsoTime(untilSeconds)
   throw new UserError([
     `The key ${kid} is needed until ${until}: it verifies copies of partners in the cache. Without a copy, a partner gets 503 while D1 fails.`,
-    leaked,
+    leakAdvice,
   ])
 }
 
@@ -89,12 +94,12 @@ export function makeUnknownKeyError(kid: string, target: Target): UserError {
   return new UserError([`There is no key ${abbreviate(kid)}.`, `See: ${describeCommand(target, 'keys', 'list')}`])
 }
 
-/** Records the drop, and then deletes the key. @throws UserError when the deletion fails: the record may then have a drop too many. */
+/** Records the drop, and then deletes the key. @throws UserError when the deletion fails. Then the record may have a drop that was not made. */
 export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attribution, kid: string): Promise<void> {
   return recordThenChange(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/** Records a change of a key before it is made, so that the record lacks no change. If the change fails, the record may have one too many. */
+/** Records a change of a key before `change` makes it, so that the record lacks no change. If `change` fails, the record has it all the same. */
 async function recordThenChange(
   store: Store,
   attribution: Attribution,
@@ -115,7 +120,7 @@ export function recordKeyChange(store: Store, attribution: Attribution, kind: Ke
   return recordChange(store, attribution, (db, request) => insertKeyChange(db, request, kind, kid))
 }
 
-/** Records a change of a key that was made while the database failed. @returns false if the record already has the change. */
+/** Records a change of a key that was made earlier, without the database. @returns false if the record already has the change. */
 export async function recordIfMissing(
   store: Store,
   attribution: Attribution,
@@ -123,7 +128,7 @@ export async function recordIfMissing(
   kid: string,
 ): Promise<boolean> {
   const newestEntry = (await selectKeyEntries(store.db)).find((entry) => entry.kid === kid)
-  // Any entry of a key also shows that the key was added: a key that is in use again after its drop is not new.
+  // Any entry of a key, also its drop, shows that the key was added. A drop is recorded only if it is the newest entry.
   const isRecorded = newestEntry !== undefined && (kind === 'keys-rotate' || newestEntry.kind === kind)
   if (isRecorded) return false
   await recordKeyChange(store, attribution, kind, kid)

@@ -10,7 +10,7 @@ import type { Attribution } from '../record/attribution.ts'
 import { chooseFreeKid, makeUnknownKeyError, recordKeyChange } from './key-ring.ts'
 
 /**
- * True if a live version of the Worker has a key.
+ * True if a live version of the Worker has the key `kid`.
  * @throws UserError when `kid` is no KID, or when the key is in use and Cloudflare would refuse to change the secrets.
  */
 export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid: string): Promise<boolean> {
@@ -20,7 +20,7 @@ export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid:
   return true
 }
 
-/** Deletes a leaked key, and adds a key that signs at once, in one change of the Worker. Records neither. @returns the new KID. */
+/** Deletes a leaked key, and adds a key that signs at once, in one change of the Worker, without a record. @returns the new KID. */
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
   const newKid = chooseFreeKid((await secrets.list()).live, nowSeconds)
@@ -36,7 +36,7 @@ export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid
   return newKid
 }
 
-/** @throws UserError when the database fails: its lines name the commands that record both changes later. */
+/** Records both changes of `replaceLeakedKey`. @throws UserError when the database fails, with the commands that record them later. */
 export async function recordReplacedKey(
   store: Store,
   attribution: Attribution,

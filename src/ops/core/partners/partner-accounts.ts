@@ -131,6 +131,7 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
   return fields
 }
 
+/** @returns a warning if the partner lists no plan; otherwise undefined. */
 export async function describeEmptyList(
   { db }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
@@ -139,7 +140,7 @@ export async function describeEmptyList(
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 
-/** @returns undefined when the partner already has this country, or has ended. */
+/** Describes a move to another country. @returns undefined when the partner already has this country, or has ended. */
 export async function describeMove(
   { db }: Store,
   { shortName, country, endedAt }: Partner,

@@ -8,20 +8,23 @@ import { readPartnerStatus } from './partner-accounts.ts'
 export async function explainPartner({ db }: Store, partner: Partner, atSeconds = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner
   const newestFirst = await selectPartnerEntries(db, { shortName })
-  const findNewest = (...kinds: string[]) =>
+  const findNewestEntry = (...kinds: string[]) =>
     newestFirst.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= atSeconds)
   const status = `${shortName} is ${readPartnerStatus(partner)}`
   const sentences = [
     suspendedAt === null
       ? `${status}, and lists the plans of ${country}.`
-      : `${status} since ${explainEntry(findNewest('end', 'suspend'))}: every request gets 401.`,
-    ...explainSecrets(partner, findNewest('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')),
+      : `${status} since ${explainEntry(findNewestEntry('end', 'suspend'))}: every request gets 401.`,
+    ...explainSecrets(partner, findNewestEntry('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')),
   ]
-  const resumed = suspendedAt === null && findNewest('resume')
-  if (resumed) sentences.push(`Its last suspension ended at ${explainEntry(resumed)}.`)
+  const resumeEntry = suspendedAt === null && findNewestEntry('resume')
+  if (resumeEntry) sentences.push(`Its last suspension ended at ${explainEntry(resumeEntry)}.`)
   if (tokensValidFrom === null) return sentences
-  const ended = explainEntry(findNewest('lockdown', 'end-tokens'))
-  return [...sentences, `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${ended}.`]
+  const endEntry = explainEntry(findNewestEntry('lockdown', 'end-tokens'))
+  return [
+    ...sentences,
+    `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${endEntry}.`,
+  ]
 }
 
 /** @param newSecret the change that made the newest secret; undefined when the record does not have it. */
@@ -29,19 +32,19 @@ function explainSecrets(
   { secrets, secretEndedAt, hasSecretState }: Partner,
   newSecret: PartnerEntry | undefined,
 ): string[] {
-  const newest = `Its newest secret was made at ${explainEntry(newSecret)}.`
-  if (!hasSecretState) return [newest, 'The record no longer shows which other secrets worked then.']
+  const newestSentence = `Its newest secret was made at ${explainEntry(newSecret)}.`
+  if (!hasSecretState) return [newestSentence, 'The record no longer shows which other secrets worked then.']
   const [oldest] = secrets
   // An ended partner has no secrets.
   if (oldest === undefined) return []
   // Only the newest secret has no expiry.
   const previousEnd = oldest.expiresAt
-  if (previousEnd !== null) return [newest, `The previous secret works until ${formatIsoTime(previousEnd)}.`]
+  if (previousEnd !== null) return [newestSentence, `The previous secret works until ${formatIsoTime(previousEnd)}.`]
   // Without a grace period, the previous secret ended when the newest secret replaced it.
   const replacedAt = newSecret?.kind === 'create' ? undefined : newSecret?.changedAt
   const endedAt = secretEndedAt ?? replacedAt
-  if (endedAt === undefined) return [newest]
-  return [newest, `The previous secret ended at ${formatIsoTime(endedAt)}, and gets 401 invalid_client.`]
+  if (endedAt === undefined) return [newestSentence]
+  return [newestSentence, `The previous secret ended at ${formatIsoTime(endedAt)}, and gets 401 invalid_client.`]
 }
 
 /** Formats an entry of the record, such as `2026-11-21T12:00:00Z (rotate by amina: Yearly.)`. */

@@ -43,15 +43,15 @@ export function findLeaks(text: string): Leaks {
   const leaks: Leak[] = []
   const suspectLines: Leaks['suspectLines'] = { 'cut-secret': [], 'possible-key': [] }
   const newestTokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
-  for (const { kind, ...found } of findSecrets(text)) {
-    if (kind === 'cut-secret' || kind === 'possible-key') suspectLines[kind].push(found.line)
-    else if (kind !== 'token') leaks.push({ kind, ...found })
+  for (const { kind, ...secret } of findSecrets(text)) {
+    if (kind === 'cut-secret' || kind === 'possible-key') suspectLines[kind].push(secret.line)
+    else if (kind !== 'token') leaks.push({ kind, ...secret })
     else {
-      const claims = readClaims(found.text)
+      const claims = readClaims(secret.text)
       if (claims === undefined) continue
       const newestSoFar = newestTokens.get(claims.clientId)
       const isNewest = newestSoFar === undefined || newestSoFar.claims.createdAt < claims.createdAt
-      if (isNewest) newestTokens.set(claims.clientId, { kind, ...found, claims })
+      if (isNewest) newestTokens.set(claims.clientId, { kind, ...secret, claims })
     }
   }
   leaks.push(...newestTokens.values())
@@ -65,8 +65,8 @@ function readClaims(payload: string): TokenClaims | undefined {
   const claims = bytes && parseJson(new TextDecoder().decode(bytes))
   const { sub, partner, iat, exp } = isJsonObject(claims) ? claims : {}
   if (typeof sub !== 'string' || !isUnixSeconds(iat) || !isUnixSeconds(exp)) return undefined
-  const isNamed = typeof partner === 'string' && describeShortNameProblem(partner) === undefined
-  return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
+  const isShortName = typeof partner === 'string' && describeShortNameProblem(partner) === undefined
+  return { clientId: sub, shortName: isShortName ? partner : undefined, createdAt: iat, expiresAt: exp }
 }
 
 /** Accepts only times that can be printed as a date: a forged token may have any number. */
@@ -99,6 +99,7 @@ export async function findSecretOwner(
   return { partner, createdAt: match.createdAt, expiresAt: match.expiresAt, state: describeAccess(partner) }
 }
 
+/** @returns undefined when no partner has the client ID of the token. */
 export function findTokenOwner(
   claims: TokenClaims,
   { partners }: Pick<Owners, 'partners'>,

@@ -16,7 +16,7 @@ import {
 } from '../../store/sql-file.ts'
 import type { Store } from '../../store/store.ts'
 
-/** @throws UserError after the last piece, when somebody changed the database meanwhile: the pieces are not from one moment. */
+/** Reads the database as pieces of SQL. @throws UserError after the last piece when somebody changed the database during the reading. */
 export async function* generateCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
   yield* generateStatements(store)
@@ -57,7 +57,7 @@ interface ComparedTable {
   nameColumn?: string
   /** True if a column may differ between a copy and the later database. Without this function, no column may differ. */
   mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
-  /** SQL with the values of `key` as parameters. If it finds a row, this row replaced the row with the key, which may be missing. */
+  /** SQL with the values of `key` as parameters. If it finds a row in the database, the row with this key may be missing there. */
   successorSql?: string
 }
 
@@ -115,9 +115,9 @@ export async function findLostRows(store: Store, file: string) {
   const counts: Record<string, number> = {}
   try {
     for (const table of Object.keys(comparedTables)) {
-      const compared = compareTable(table, copy, current)
-      counts[table] = compared.count
-      lost.push(...compared.lost)
+      const tableResult = compareTable(table, copy, current)
+      counts[table] = tableResult.count
+      lost.push(...tableResult.lost)
     }
   } catch (error) {
     throwAsSqlDefect(complaint, error)
