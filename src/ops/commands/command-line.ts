@@ -30,8 +30,8 @@ interface ParsedVerb {
   verb: Verb
 }
 
-export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
-  const context = { ...unescaped, io: escapeOutput(unescaped.io) }
+export async function runCommandLine(contextWithRawIo: CommandContext): Promise<ExitCode> {
+  const context = { ...contextWithRawIo, io: escapeOutput(contextWithRawIo.io) }
   const { io } = context
   const isHelp = context.argv.includes('--help')
   const showsAll = isHelp && context.argv.includes('--all')
@@ -137,18 +137,18 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
 /**
  * Checks that npm has taken no flag of the verb for itself. In `npm run ops catalog import FILE --dry-run`, without a -- before the
  * command, npm takes the flag, and sets the variable `npm_config_dry_run=true`; `--grace=0` sets `npm_config_grace=0`. A setting in
- * `.npmrc` sets the same variables.
+ * `.npmrc` sets the same variables. @throws UserError when npm has a flag of the verb.
  */
 function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: CommandContext): void {
-  const typed = verbs.length === 1 ? verbs[0] : verbs.find(({ command }) => command.name() === argv[1])
-  const kept = (typed?.command.options ?? []).filter((option) => {
+  const typedVerb = verbs.length === 1 ? verbs[0] : verbs.find(({ command }) => command.name() === argv[1])
+  const keptOptions = (typedVerb?.command.options ?? []).filter((option) => {
     const setting = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
     // `required` is true for a flag that takes a value. npm sets "false" for --no-FLAG.
     const isSet = option.required ? Boolean(setting) && setting !== 'false' : setting === 'true'
     return isSet && !argv.includes(`--${option.name()}`)
   })
-  if (kept.length === 0) return
-  const names = kept.map((option) => `--${option.name()}`).join(' and ')
+  if (keptOptions.length === 0) return
+  const names = keptOptions.map((option) => `--${option.name()}`).join(' and ')
   throw new UserError([
     `npm kept ${names} for itself, or has it from .npmrc.`,
     `If you typed ${names}, write -- before the command, or '--' in PowerShell: ${prefixWithNpm('…')}`,
@@ -156,6 +156,7 @@ function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: 
   ])
 }
 
+/** @returns the parsed arguments and flags. @throws UserError when an argument is wrong. */
 function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Values {
   if (noArgumentsError !== undefined && command.args.length > 0) throw new UserError(noArgumentsError)
   const parsed = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {

@@ -121,9 +121,9 @@ export const catalog = {
     async run({ number: id, json, review }, { store, warn, report }) {
       if (review !== undefined) await checkFileIsNew(review)
       const { row, changes } = await requirePublicationWithChanges(store, id)
-      // The approver reads the warnings that the author read.
       const doubts = await readDoubts(store, row, changes)
       await writeReview(review, { changes, ...doubts }, { report })
+      // The approver of a pending publication also reads the doubts of today.
       if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
       const { warnings: _warnings, ...listed } = publicationRowToJson(row)
       const details = Object.entries(listed).filter(([, value]) => value !== null)
@@ -167,15 +167,15 @@ export const catalog = {
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
       const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
       const isCancelled = redone.state === 'cancelled'
-      const approved = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
-      const oldPublication = `Publication ${id} by ${redone.actor}${approved}`
+      const approval = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
+      const oldPublication = `Publication ${id} by ${redone.actor}${approval}`
       const effect = `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
       const output = await publishChange(prepared, run, { describeEffectToConfirm: () => effect, dryRun, review })
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
-      const notCancelled = await cancelRedone(run.store, id, newPublication, run.attribution)
-      if (notCancelled === undefined) run.report(`${formatTarget(run.target)} ${oldPublication} is cancelled.`)
-      else run.warn(notCancelled)
+      const cancelProblem = await cancelRedone(run.store, id, newPublication, run.attribution)
+      if (cancelProblem === undefined) run.report(`${formatTarget(run.target)} ${oldPublication} is cancelled.`)
+      else run.warn(cancelProblem)
       return output
     },
   }),
@@ -193,18 +193,18 @@ export const catalog = {
         const { row, changes, revision, redoneActor } = await requirePublicationWithChanges(run.store, id)
         checkApprovable(run.store, row, run.attribution.actor)
         const note = row.note === null ? [] : [`Note: ${row.note}`]
-        const redone =
+        const redoneLines =
           redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]
-        run.reportBeforeQuestion(describeProposal(row), ...note, ...redone, ...formatDifference(changes))
+        run.reportBeforeQuestion(describeProposal(row), ...note, ...redoneLines, ...formatDifference(changes))
         const doubts = await readDoubts(run.store, row, changes)
         await writeReview(review, { changes, ...doubts }, run)
         run.warn(...formatWarnings(doubts.warnings))
         const futureDueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
-        const published = `be published ${describeWhen(futureDueAt, { needsApproval: false })}`
-        const effect = row.expectedConflict === null ? published : 'end as conflicted; catalog redo can make it again'
+        const ifPublished = `be published ${describeWhen(futureDueAt, { needsApproval: false })}`
+        const effect = row.expectedConflict === null ? ifPublished : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
-        const approved = await approvePublication(run.store, id, run.attribution, revision)
-        if (approved !== undefined) return makeDecisionOutput(row, approved, run)
+        const approvedRow = await approvePublication(run.store, id, run.attribution, revision)
+        if (approvedRow !== undefined) return makeDecisionOutput(row, approvedRow, run)
         run.warn(overtakenNotice)
       }
     },
@@ -217,6 +217,7 @@ export const catalog = {
     asks: true,
     async run({ number: id }, run) {
       const { row, changes } = await requirePublicationWithChanges(run.store, id)
+      // Any other publication is refused below, without a question.
       if (isOpen(row)) {
         run.reportBeforeQuestion(describeProposal(row), ...formatDifference(changes))
         await run.confirm(`Publication ${id} will be cancelled.`)
@@ -244,11 +245,11 @@ function countKinds(changes: readonly PlanChange[]) {
   return { added, changed: changes.length - added - removed, removed }
 }
 
-/** Publishes the change that a file makes. Asks if the change edits or removes plans. Prints how many plans are added, changed and removed. */
+/** Publishes the change of a file. Asks if there are warnings, or plans that are changed or removed. Prints how many plans are added, changed and removed. */
 async function publishFile(prepared: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = prepared
   const readFrom = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
-  const published = await publishChange({ ...prepared, dueAt: at }, run, {
+  const output = await publishChange({ ...prepared, dueAt: at }, run, {
     dryRun,
     review,
     describeEffectToConfirm: (changes) => {
@@ -260,8 +261,8 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
       return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${readFrom}`]
     },
   })
-  const counts = countKinds(published.changes)
-  return { data: { ...counts, unchanged, isMerged, sheet, ...published.data }, text: '' }
+  const counts = countKinds(output.changes)
+  return { data: { ...counts, unchanged, isMerged, sheet, ...output.data }, text: '' }
 }
 
 /** Makes the output for a publication that was approved or cancelled. @param before the publication before this decision. */

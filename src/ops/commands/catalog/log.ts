@@ -67,18 +67,18 @@ export const log = verb({
     if (since !== undefined && until !== undefined && since > until) {
       throw new UserError('--since is later than --until: no entry is between them.')
     }
-    const isRecent = !json && !pending && [since, until, output].every((flag) => flag === undefined)
-    const times = { since: isRecent ? Math.floor(clock.nowMs() / 1000) - recentDays * 86_400 : since, until }
-    const isWhole = partner === undefined && plan === undefined && !keys && !pending
+    const showsOnlyRecent = !json && !pending && [since, until, output].every((flag) => flag === undefined)
+    const times = { since: showsOnlyRecent ? Math.floor(clock.nowMs() / 1000) - recentDays * 86_400 : since, until }
+    const isUnfiltered = partner === undefined && plan === undefined && !keys && !pending
     const states = pending ? openStates : undefined
     const shortName = partner === undefined ? undefined : (await requirePartner(store, partner)).shortName
     const publications =
       partner === undefined && !keys
-        ? await listPublications(store, { plan, ...times, states, isOpenIncluded: isRecent })
+        ? await listPublications(store, { plan, ...times, states, isOpenIncluded: showsOnlyRecent })
         : []
     const partnerEntries =
-      isWhole || partner !== undefined ? await selectPartnerEntries(store.db, { shortName, ...times }) : []
-    const keyEntries = isWhole || keys ? await selectKeyEntries(store.db, times) : []
+      isUnfiltered || partner !== undefined ? await selectPartnerEntries(store.db, { shortName, ...times }) : []
+    const keyEntries = isUnfiltered || keys ? await selectKeyEntries(store.db, times) : []
     const entries = [
       ...publications.map(({ changes: [change], ...row }) =>
         makePublicationEntry(row, change && compareChange(change), plan),
@@ -100,11 +100,11 @@ export const log = verb({
           : undefined,
       }
     }
-    const none = entries.length === 0 ? 'No entry matches.' : ''
-    const recent = isRecent
+    const emptyNote = entries.length === 0 ? 'No entry matches.' : ''
+    const recentNote = showsOnlyRecent
       ? `Only the last ${recentDays} days are shown. --since shows more; --output and --json have every entry.`
       : ''
-    return { data, text: entries.map(formatTableRow), note: `${none} ${recent}`.trim() || undefined }
+    return { data, text: entries.map(formatTableRow), note: `${emptyNote} ${recentNote}`.trim() || undefined }
   },
 })
 

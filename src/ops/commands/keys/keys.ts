@@ -49,7 +49,7 @@ export const keys = {
     asks: true,
     json,
     async run({ kid, leaked }, run) {
-      if (leaked) return dropLeaked(kid, run)
+      if (leaked) return dropLeakedKey(kid, run)
       const { store, attribution, target } = run
       const secrets = await run.openSecrets(target)
       await checkDroppable(secrets, store, kid)
@@ -70,14 +70,16 @@ export const keys = {
       const { live } = await secrets.list()
       if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
       const isRecorded = await recordIfMissing(store, attribution, 'keys-rotate', kid)
-      const done = isRecorded ? `Recorded the key ${kid}.` : `The record already has the key ${kid}; nothing changed.`
-      return makeOutputAfterChange(store, run, done)
+      const message = isRecorded
+        ? `Recorded the key ${kid}.`
+        : `The record already has the key ${kid}; nothing changed.`
+      return makeOutputAfterChange(store, run, message)
     },
   }),
 }
 
-/** If the key is not in use, an earlier run deleted it, maybe while the database failed: adds the deletion to the record. */
-async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
+/** Replaces a leaked key, and records both changes. If the key is not in use, as after an earlier run, only records its drop. */
+async function dropLeakedKey(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
   if (await isKeyInUse(secrets, store, kid)) {
@@ -86,16 +88,16 @@ async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
     // Printed before the record is written, because that takes minutes while the database hangs.
     run.warn(`${formatTarget(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
     await recordReplacedKey(store, attribution, { droppedKid: kid, newKid })
-    const done = `Recorded the drop of the key ${kid} and the new key ${newKid}.${describeRestart(target)}`
-    return makeOutputAfterChange(store, run, done)
+    const message = `Recorded the drop of the key ${kid} and the new key ${newKid}.${describeRestart(target)}`
+    return makeOutputAfterChange(store, run, message)
   }
   run.warn(`${formatTarget(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of the key ${kid} will be recorded.`)
   const isRecorded = await recordIfMissing(store, attribution, 'keys-drop', kid)
-  const done = isRecorded
+  const message = isRecorded
     ? `Recorded the drop of the key ${kid}.`
     : `The record already has the drop of the key ${kid}; nothing changed.`
-  return makeOutputAfterChange(store, run, done)
+  return makeOutputAfterChange(store, run, message)
 }
 
 /** Lists the keys, with the use of each at `nowMs`. Needs no database, because keys are secrets of the Worker. */

@@ -67,8 +67,8 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     throw new UserError([...problems, 'Not everything could be read: run the command again later.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
-  const none = `Nothing matches a live secret, token or key of ${where}: each leak has ended, or belongs to another environment.`
-  return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : none }
+  const noMatchMessage = `Nothing matches a live secret, token or key of ${where}: each leak has ended, or belongs to another environment.`
+  return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : noMatchMessage }
 }
 
 /** Reads the live secrets and keys with which these leaks are compared. @returns `problems`: the error of each read that failed. */
@@ -76,6 +76,7 @@ async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<{ live
   const { target, clock } = run
   const nowSeconds = clock.nowMs() / 1000
   const problems: string[] = []
+  /** Runs `read` if some leak has one of `kinds`. Adds the message of a UserError to `problems`. */
   const readFor = async <T>(kinds: Leak['kind'][], read: () => Promise<T>): Promise<T | undefined> => {
     if (!leaks.some(({ kind }) => kinds.includes(kind))) return undefined
     return read().catch((error: unknown) => {
@@ -110,10 +111,10 @@ async function makeLeakFields(leak: Leak, live: LiveSecrets): Promise<object> {
     const owner = kind === 'token' ? makeOwnerFields(kind, leak.claims, leak.claims, target) : {}
     return { line, kind, state: notKnown, ...owner }
   }
-  const owned =
+  const ownedLeak =
     kind === 'token' ? findTokenOwner(leak.claims, owners, nowSeconds) : await findSecretOwner(leak.text, owners)
-  if (owned === undefined) return { line, kind, state: noMatch }
-  return { line, kind, state: owned.state, ...makeOwnerFields(kind, owned, owned.partner, target) }
+  if (ownedLeak === undefined) return { line, kind, state: noMatch }
+  return { line, kind, state: ownedLeak.state, ...makeOwnerFields(kind, ownedLeak, ownedLeak.partner, target) }
 }
 
 function makeOwnerFields(

@@ -73,9 +73,9 @@ export const partner = {
       const origin = run.target.remote ? await run.requireOrigin(run.target).catch(() => undefined) : undefined
       // Reads the warning before the secret is made: nothing may fail between the making and the printing of a secret.
       const warning = await describeEmptyList(store, { shortName, country })
-      const made = await createPartner(store, { shortName, name, country, contact }, attribution)
+      const credentials = await createPartner(store, { shortName, name, country, contact }, attribution)
       if (warning !== undefined) run.warn(warning)
-      run.print(makeNewSecretOutput(made, formatWelcome(made, origin), run.target))
+      run.print(makeNewSecretOutput(credentials, formatWelcome(credentials, origin), run.target))
       if (contact) await storeContact(store, shortName, contact)
     },
   }),
@@ -162,7 +162,7 @@ export const partner = {
         : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
       await run.confirm(effect)
       if (tokensOnly) {
-        const { output, after } = await changeAndReport(run, shortName, { kind: 'end-tokens' })
+        const { output, after } = await changeAccount(run, shortName, { kind: 'end-tokens' })
         return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
       }
       const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
@@ -195,7 +195,7 @@ export const partner = {
         run.warn(moveWarning)
         await run.confirm(`${shortName} will list the plans of ${country}.`)
       }
-      const { output } = await changeAndReport(run, shortName, { kind: 'set', seenId: before.id, ...fields })
+      const { output } = await changeAccount(run, shortName, { kind: 'set', seenId: before.id, ...fields })
       return output
     },
   }),
@@ -252,7 +252,7 @@ function makeAccessVerb(kind: 'suspend' | 'resume' | 'end', { help, effect }: { 
     asks: true,
     async run({ shortName }, run) {
       await run.confirm(`${shortName} will ${effect}.`)
-      return (await changeAndReport(run, shortName, { kind })).output
+      return (await changeAccount(run, shortName, { kind })).output
     },
   })
 }
@@ -264,8 +264,8 @@ const whyUnchanged: Partial<Record<PartnerRequest['kind'], string>> = {
   end: 'had already ended',
 }
 
-/** @returns the partner after the change, and its fields with a note: when the change takes effect, and how to take it back. */
-async function changeAndReport(
+/** Changes a partner. @returns the partner after the change, and its fields with a note: when the change takes effect, and how to take it back. */
+async function changeAccount(
   run: ChangeRun,
   name: string,
   request: PartnerRequest,

@@ -43,13 +43,14 @@ export const plan = {
     },
     json: 'an array of the plans as they are in a catalog file',
     async run({ country: code, partner, at, json: isJson }, { store }) {
-      const listed = partner === undefined ? code : await requireListedCountry(store, partner, at)
-      const plans = await (isJson ? listPlans : listSummaries)(store, listed, at)
-      const none = listed === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listed}.`
+      const listedCountry = partner === undefined ? code : await requireListedCountry(store, partner, at)
+      const plans = await (isJson ? listPlans : listSummaries)(store, listedCountry, at)
+      const emptyNote =
+        listedCountry === undefined ? 'The catalog has no plan.' : `No plan is viewable in ${listedCountry}.`
       return {
         data: partner === undefined ? plans : plans.map(removeCountries),
         text: plans.map(formatTableRow),
-        note: plans.length === 0 ? none : undefined,
+        note: plans.length === 0 ? emptyNote : undefined,
       }
     },
   }),

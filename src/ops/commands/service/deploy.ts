@@ -40,8 +40,8 @@ npm run check fails.`,
     const target = { remote: true, env }
     const { name: workerName, vars } = await readWranglerConfig(env)
     parseVariables(vars)
-    const incomplete = describeIncompleteCredentials(variables)
-    if (incomplete !== undefined) throw new UserError(incomplete)
+    const credentialsProblem = describeIncompleteCredentials(variables)
+    if (credentialsProblem !== undefined) throw new UserError(credentialsProblem)
     progress?.show('Step 1 of 4: reading the environment')
     const warnings = await listDeployWarnings(target, allowDirty, run)
     if (warnings.length > 0) {

@@ -19,8 +19,8 @@ With --remote, other flags are passed on to wrangler d1 migrations apply.`,
       if (words.some((word) => word.startsWith('-') && !/^--(local$|persist-to\b)/.test(word))) {
         throw new UserError('Without --remote, migrate takes only --persist-to.')
       }
-      const applied = await withMigratedStore(target, async (__, files) => files)
-      return report(applied.length === 0 ? 'Nothing to migrate.' : `Applied ${applied.join(', ')}.`)
+      const appliedFiles = await withMigratedStore(target, async (_store, files) => files)
+      return report(appliedFiles.length === 0 ? 'Nothing to migrate.' : `Applied ${appliedFiles.join(', ')}.`)
     }
     // Throws if there is no API token. Without a token, wrangler would ask the operator to log in.
     await openAccount(target)

@@ -53,6 +53,7 @@ export const watch = verb({
     const query: QueryUsage = async (writeQuery) => (await openUsage(target))(writeQuery)
     const writeQuery = usageQueries.get(name ?? '')
     if (writeQuery) {
+      // The dataset, and so the SQL, is known only when the query runs.
       let sql = ''
       const rows = await query((dataset) => (sql = writeQuery(dataset)))
       return { data: rows, note: sql }
@@ -88,11 +89,11 @@ export const compare = verb({
   json: 'an array of rows',
   async run({ file }, { store }) {
     const { lost, counts } = await findLostRows(store, file)
-    const compared = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)
+    const tableCounts = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)
     return {
       data: lost,
       text: lost.map(({ table, row, problem }) => `${table} ${row} ${problem}\n`).join(''),
-      note: `Rows compared: ${compared.join(', ')}.`,
+      note: `Rows compared: ${tableCounts.join(', ')}.`,
       findings:
         lost.length === 0 ? undefined : 'The database lacks these rows of the copy, or has them with other values.',
     }

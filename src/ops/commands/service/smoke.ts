@@ -13,8 +13,8 @@ CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without these variables, only refusals 
   },
   store: 'none',
   async run({ url: origin }, { variables, clock, report }) {
-    const incomplete = describeIncompleteCredentials(variables)
-    if (incomplete !== undefined) throw new UserError(incomplete)
+    const credentialsProblem = describeIncompleteCredentials(variables)
+    if (credentialsProblem !== undefined) throw new UserError(credentialsProblem)
     const { outcome } = await runSmokeTest({ origin, variables }, clock, report)
     if (outcome === 'unreachable') throw new UserError('The address did not answer, so nothing else was checked.')
     return outcome === 'failed' ? { findings: 'The smoke test failed: see the lines with FAIL.' } : undefined
