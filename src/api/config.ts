@@ -40,13 +40,11 @@ export class NoSigningKeyError extends ConfigError {}
 
 export type ReadConfig = (env: object) => Promise<Config>
 
-/** Returns a function that checks each `env` object once. All requests of an isolate have the same object. */
+/** Returns a function that remembers the configuration of each `env` object. All requests of an isolate have the same object. */
 export function createConfigReader(): ReadConfig {
   const configs = new WeakMap<object, Config>()
   return async (env) => {
-    const earlierConfig = configs.get(env)
-    if (earlierConfig) return earlierConfig
-    const config = await parseConfig(env)
+    const config = configs.get(env) ?? (await parseConfig(env))
     configs.set(env, config)
     return config
   }

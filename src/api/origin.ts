@@ -1,4 +1,4 @@
-/** @returns the origin in a service's address; undefined if the address has more than an origin, or is HTTP on another machine. */
+/** Reads the address of a service. @returns its origin; undefined unless the address is only an origin, with HTTPS, or with HTTP on this machine */
 export function readOrigin(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined
   const { protocol, hostname, origin, href } = new URL(text)

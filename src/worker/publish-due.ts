@@ -46,12 +46,11 @@ function openWithDeadline(d1: D1Database): Database {
 /** Publishes the due publications, the earliest first. */
 async function publishInOrder(db: Database, version: string | undefined): Promise<void> {
   const dueIds = await selectDuePublications(db)
-  let mustRetryEarlier = false
+  let isConflictFinal = true
   for (const id of dueIds) {
-    // An earlier publication that the next run tries again may remove the cause of this conflict.
-    const isConflictFinal = !mustRetryEarlier
     const mustRetry = await publishOrEnd(db, id, isConflictFinal, version)
-    if (mustRetry) mustRetryEarlier = true
+    // When the next run publishes this publication, the conflict of a later publication may end.
+    if (mustRetry) isConflictFinal = false
   }
   if (dueIds.length > 0) await flagSupersededVersions(db)
 }

@@ -44,8 +44,8 @@ export function createCacheContext(
 
 /**
  * Returns a function that opens D1's sessions for one request. A session with `primary` never lags. The session with `nearest` may ask a
- * replica that lags by seconds. A request has only one such session, in which no answer is older than the previous answer: a list that is
- * loaded after a check is at least as new as the check.
+ * replica that lags by seconds. A request has only one session with `nearest`, in which no answer is older than the previous
+ * answer: a list that is loaded after a check is at least as new as the check.
  */
 function createOpenSession(d1: D1Database) {
   let nearest: CatalogSession | undefined

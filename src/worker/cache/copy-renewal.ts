@@ -30,7 +30,7 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
  * After the response, renews a copy that KV lacks or that is no longer recent, so that an outage finds a recent copy.
  * @param held the list or partner in memory; ignored if KV must not have a copy of it
  * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
- * one write per second per key. Returns the time of KV's copy in Unix milliseconds; undefined, or an error, if KV still lacks a recent copy
+ * one write per second per key. Returns the time of KV's copy in Unix milliseconds. Returns undefined, or rejects, if KV still lacks a recent copy
  */
 export function renewCopy(
   { waitUntil, nowMs, warn }: CacheContext,

@@ -109,7 +109,7 @@ export function createD1State(clock: () => number) {
     mayAsk,
 
     /**
-     * Answers from D1, or from copies while D1 fails: the last two rows of the first table in README.md.
+     * Answers from D1, or from copies if D1 fails. In a pause, asks D1 only if the copies are not enough.
      * @param useCopies returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now
      * @throws StorageError when D1 does not answer and the copies are not enough
      */

@@ -35,7 +35,7 @@ export function computeAgeMs(timeMs: number, nowMs: number): number {
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
 
-/** @param timeMs Unix milliseconds at which a check or a list was last known to be current */
+/** Tells if data may be used while D1 fails. @param timeMs Unix milliseconds at which the check or list was last known to be current */
 export function isUsableInOutage(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs
 }

@@ -10,7 +10,7 @@ const sliceBytes = 64 * 1024
 const stallMs = 30_000
 /** A client whose average is slower than this is disconnected, too: 32 KB a second. */
 const minBytesPerMs = 32
-/** A client that still receives this many other large bodies gets a 503, until one of these responses ends. */
+/** A client that still receives this many other large bodies that the cache does not hold gets a 503. */
 const maxBodiesPerClient = 2
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
@@ -27,7 +27,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
 
   /**
    * Adds a reader of a large body. A body with a reader, or the only body that takes memory, always has room.
-   * @returns the entry of the body; undefined if the body has no room, or if the client still receives too many other bodies
+   * @returns the entry of the body; undefined if the body has no room, or if the client still receives too many other bodies that are not in the cache
    */
   function addReader(body: Uint8Array, etag: string, clientId: string) {
     let otherBytes = 0
