@@ -26,14 +26,14 @@ ${fields.join('\n')}
 }
 
 /** Returns a type such as `string | null`. An object is written out: `{ id: number; name: string }`. */
-function formatType(field: FieldSchema, schemas: Record<string, FieldSchema>): string {
+function formatType(field: FieldSchema, objects: Record<string, FieldSchema>): string {
   const { $ref, type, anyOf, properties, additionalProperties } = field
-  const referenced = $ref !== undefined && schemas[readReferencedName($ref)]
-  if (referenced) return formatType(referenced, schemas)
-  if (anyOf) return anyOf.map((variant) => formatType(variant, schemas)).join(' | ')
-  if (additionalProperties) return `Record<string, ${formatType(additionalProperties, schemas)}>`
+  const object = $ref !== undefined && objects[readReferencedName($ref)]
+  if (object) return formatType(object, objects)
+  if (anyOf) return anyOf.map((variant) => formatType(variant, objects)).join(' | ')
+  if (additionalProperties) return `Record<string, ${formatType(additionalProperties, objects)}>`
   if (properties) {
-    const members = Object.entries(properties).map(([name, member]) => `${name}: ${formatType(member, schemas)}`)
+    const members = Object.entries(properties).map(([name, member]) => `${name}: ${formatType(member, objects)}`)
     return `{ ${members.join('; ')} }`
   }
   if (type === 'integer') return 'number'

@@ -5,7 +5,7 @@ import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import { describePlan } from './plan-json-schema.ts'
 
-/** @param origin the origin of the service. Without an origin, the addresses are relative, and some tools can't resolve them. */
+/** Returns the document as JSON. @param origin if it is empty, the addresses are relative, and some tools can't resolve them */
 export function formatOpenapi(origin = ''): string {
   return `${JSON.stringify(buildOpenapi(origin), null, 2)}\n`
 }

@@ -133,25 +133,25 @@ function describeListHeaders() {
   }
 }
 
-/** Describes a response for each status, with an example for each of its codes, and `default` for any other status. */
+/** Describes a response for each status of `invalid_request` and `otherCodes`, with an example for each code, and `default` for the rest. */
 function describeErrorResponses(
-  schema: 'ErrorResponse' | 'TokenErrorResponse',
+  schemaName: 'ErrorResponse' | 'TokenErrorResponse',
   invalidRequestMessage: string,
   otherCodes: readonly ErrorCode[],
 ) {
-  const isToken = schema === 'TokenErrorResponse'
+  const isTokenEndpoint = schemaName === 'TokenErrorResponse'
   const getMessage = (code: ErrorCode) => (code === 'invalid_request' ? invalidRequestMessage : refusals[code].message)
   const describeExample = (error: ErrorCode) => {
     const message = getMessage(error)
     const body = { message, error, requestId: exampleRequestId }
-    return { value: isToken ? { ...body, error_description: message } : body }
+    return { value: isTokenEndpoint ? { ...body, error_description: message } : body }
   }
   const describeResponse = (description: string, headers: object, codes: readonly ErrorCode[]) => ({
     description,
     headers: { ...describeCommonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
     content: {
       'application/json': {
-        schema: { $ref: `#/components/schemas/${schema}` },
+        schema: { $ref: `#/components/schemas/${schemaName}` },
         ...(codes.length > 0 && { examples: Object.fromEntries(codes.map((code) => [code, describeExample(code)])) }),
       },
     },
@@ -162,7 +162,9 @@ function describeErrorResponses(
   for (const [status, codes] of codesByStatus) {
     const description = codes.map((code) => `\`${code}\`: ${getMessage(code)}`).join(' ')
     const headers = {
-      ...(status === 401 && { 'WWW-Authenticate': referToHeader(isToken ? 'BasicChallenge' : 'BearerChallenge') }),
+      ...(status === 401 && {
+        'WWW-Authenticate': referToHeader(isTokenEndpoint ? 'BasicChallenge' : 'BearerChallenge'),
+      }),
       ...((status === 429 || status === 503) && { 'Retry-After': referToHeader('RetryAfter') }),
     }
     Object.assign(responses, { [status]: describeResponse(description, headers, codes) })
@@ -170,8 +172,8 @@ function describeErrorResponses(
   return responses
 }
 
-function describeBody(schema: string, example: unknown) {
-  return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, example } }
+function describeBody(schemaName: string, example: unknown) {
+  return { 'application/json': { schema: { $ref: `#/components/schemas/${schemaName}` }, example } }
 }
 
 /** Refers to a header of the document, such as `ETag` of `#/components/headers/ETag`. */

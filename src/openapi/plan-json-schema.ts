@@ -41,16 +41,16 @@ export function describePlan() {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const field = property as FieldSchema
     const variants = field.anyOf ?? [field]
-    const object = variants.find((variant) => variant.properties)
-    if (object === undefined) {
+    const objectVariant = variants.find((variant) => variant.properties)
+    if (objectVariant === undefined) {
       fields[name] = field
       continue
     }
     const schemaName = schemaNames[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`
     const { description = '' } = field
     const reference = { $ref: `#/components/schemas/${schemaName}` }
-    objects[schemaName] = { ...object, description }
-    fields[name] = { description, anyOf: variants.map((variant) => (variant === object ? reference : variant)) }
+    objects[schemaName] = { ...objectVariant, description }
+    fields[name] = { description, anyOf: variants.map((variant) => (variant === objectVariant ? reference : variant)) }
   }
   return { plan: { ...plan, description: 'An investment plan.', properties: fields }, objects }
 }

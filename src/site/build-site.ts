@@ -60,6 +60,7 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
   for (const name of staleNames) await rm(join(folder, name), { recursive: true, force: true })
 }
 
+/** Writes all files of the site. @param folder exists, and is empty */
 async function writeSite(folder: string, origin: string): Promise<void> {
   const sections = listSections(origin)
   for (const name of ['.well-known', 'client']) await mkdir(join(folder, name))
@@ -69,6 +70,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     PACKAGE_FILE: filename,
     PACKAGE_INTEGRITY: integrity,
   }
+  /** Writes a text with the values of the placeholders. */
   const writeText = async (file: string, text: string) => {
     for (const [placeholder, value] of Object.entries(replacements)) text = text.replaceAll(placeholder, value)
     await writeFile(join(folder, file), text)

@@ -11,13 +11,13 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const runProgram = promisify(execFile)
 
-/** Returns the file name of the npm package, and its checksum for npm. @param folder must have a subfolder `client` */
+/** Writes the clients, and one of them as an npm package, whose file name and checksum it returns. @param folder has a subfolder `client` */
 export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const writeClient = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
-    const withTypes = text.replace(imports, () => types)
-    await writeFile(join(folder, file), withTypes)
+    const textWithTypes = text.replace(imports, () => types)
+    await writeFile(join(folder, file), textWithTypes)
   }
   const typescript = 'client/investment-plans.mts'
   await writeClient(typescript, /^import .*\nimport .*\n/m, formatTypeScriptTypes())
@@ -39,10 +39,10 @@ async function packClient(clientSource: string, folder: string) {
     const noInstalledTypes = ['--types', '']
     await runProgram(tsc, [...settings, ...noInstalledTypes, 'index.ts'], { cwd: draft })
     // npm's default cache is in the home folder, which may not be writable.
-    const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
-    const { stdout } = await runProgram('npm', words, { cwd: draft })
-    const [packed] = parseTrusted<[{ filename: string; integrity: string }]>(stdout)
-    return packed
+    const packArguments = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
+    const { stdout } = await runProgram('npm', packArguments, { cwd: draft })
+    const [npmPackage] = parseTrusted<[{ filename: string; integrity: string }]>(stdout)
+    return npmPackage
   } finally {
     await rm(draft, { recursive: true })
   }

@@ -1,7 +1,7 @@
 // Renders a block of code with a copy button: when the site is built, and in the browser on "Try it".
 import { raw } from 'hono/html'
 
-/** Readers can move the focus to the code, and scroll it with the keyboard. @param markup the text as HTML, for example with colors */
+/** Renders a text as a block that can have the focus: then the keyboard scrolls it. @param markup the text as HTML, such as with colors */
 export function renderCodeBlock(text: string, markup = escapeHtml(text)) {
   const label = escapeHtml(`Copy ${text.split('\n', 1)[0]}`)
   const button = `<button class="copy" type="button" aria-label="${label}">Copy</button>`

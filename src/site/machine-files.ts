@@ -30,11 +30,11 @@ ${reference}`
 /** Adds the page's address, and makes links to pages lead to their Markdown. All addresses begin with `/`: "Copy page" adds the origin. */
 export function formatPageMarkdown({ path, markdown }: Page): string {
   // Matches links to pages only: links to files have a dot, such as `/openapi.json`.
-  const linked = markdown.replaceAll(
+  const markdownWithLinks = markdown.replaceAll(
     /\]\((\/[^\s).#]*)(?=[)#])/g,
     (_, target: string) => `](${getMarkdownPath({ path: target })}`,
   )
-  return `${linked.trim().replace('\n', `\n\nAddress: ${path}\n`)}\n`
+  return `${markdownWithLinks.trim().replace('\n', `\n\nAddress: ${path}\n`)}\n`
 }
 
 /** Returns the metadata with which OAuth 2 libraries find the token endpoint (RFC 8414). */
@@ -69,7 +69,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
   ].join('\n')
 }
 
-/** Returns an Atom feed (RFC 4287) of the versions of the API. @param origin if it is empty, links are relative, which IDs can’t be. */
+/** Returns an Atom feed (RFC 4287) of versions. The build replaces the origin of the IDs. @param origin if empty, links are relative */
 export async function formatFeed(origin: string): Promise<string> {
   const feed = html`<feed xmlns="http://www.w3.org/2005/Atom">
     <title>Investment Plan Catalog: changes of the API</title>

@@ -42,8 +42,8 @@ function createMarked(): Marked {
         const body = rows
           .map(([first, ...cells]) => {
             const { id, content } = takeId(first?.text ?? '', this.parser.parseInline(first?.tokens ?? []))
-            const others = cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`)
-            return `<tr><th scope="row" id="${id}">${content}</th>${others.join('')}</tr>`
+            const otherCells = cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`)
+            return `<tr><th scope="row" id="${id}">${content}</th>${otherCells.join('')}</tr>`
           })
           .join('\n')
         // text.css styles the second column of such a table like the type of a field.
@@ -57,7 +57,7 @@ function createMarked(): Marked {
 /** Replaces a comment such as `<!-- samples -->` in a page: either Markdown, or HTML together with a text for the Markdown version. */
 export type Block = string | { html: Markup; markdown: string }
 
-/** Reads a page as HTML and as Markdown. Its title is the level-1 heading. @param blocks the block for each comment, by its name */
+/** Reads a page as HTML and as Markdown. @param blocks by the name in a comment @throws Error if a block or the title is missing */
 export function readProse(file: string, blocks: Record<string, Block>) {
   const source = readSiteFile(`pages/${file}`)
   const replaceComments = (formatBlock: (block: Block, comment: string) => string) =>
@@ -82,7 +82,7 @@ export function readProse(file: string, blocks: Record<string, Block>) {
   return { title, body, markdown }
 }
 
-/** @returns '' for a block of Markdown: the Markdown has replaced its comment already. */
+/** Returns the HTML of a block of HTML, otherwise ''. */
 function getHtml(block: Block | undefined): Markup | string {
   return typeof block === 'object' ? block.html : ''
 }

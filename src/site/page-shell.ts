@@ -67,11 +67,11 @@ export async function renderPage(page: Page, sections: Section[], origin: string
         <div class="frame">
           <nav class="pages" id="pages" aria-label="Pages" popover>
             ${sections.map(
-              ({ heading, pages: listed }) =>
+              ({ heading, pages: sectionPages }) =>
                 html`<div>
                   <p>${heading}</p>
                   <ul>
-                    ${listed.map((each) => html`<li>${renderLink(each, page)}</li>`)}
+                    ${sectionPages.map((each) => html`<li>${renderLink(each, page)}</li>`)}
                   </ul>
                 </div>`,
             )}
@@ -99,8 +99,8 @@ const minHeadings = 4
 /** Returns the page's content as HTML, with "Copy page" and "On this page" below the title. */
 async function insertTools({ body, markdown }: Page): Promise<string> {
   const text = String(await body)
-  const copy = markdown && html`<button class="copy copy-page" type="button">Copy page</button>`
-  const tools = await html`${copy}${renderContents(text)}`
+  const copyButton = markdown && html`<button class="copy copy-page" type="button">Copy page</button>`
+  const tools = await html`${copyButton}${renderContents(text)}`
   return text.replace('</h1>', (title) => `${title}\n${String(tools)}`)
 }
 

@@ -30,18 +30,18 @@ async function listEntries(page: Page): Promise<SearchEntry[]> {
   const entries: SearchEntry[] = []
   let headingOfLevel2 = ''
   for (const [index, match] of headings.entries()) {
-    const [whole, tag, id = '', content = ''] = match
+    const [headingMarkup, tag, id = '', content = ''] = match
     const title = stripTags(content)
     if (tag === 'h2') headingOfLevel2 = title
-    const below = body.slice(match.index + whole.length, headings[index + 1]?.index ?? body.length)
-    const text = stripTags(below.replaceAll(row, ' ').replaceAll(code, ''))
+    const markupBelow = body.slice(match.index + headingMarkup.length, headings[index + 1]?.index ?? body.length)
+    const text = stripTags(markupBelow.replaceAll(row, ' ').replaceAll(code, ''))
     entries.push({
       url: id === '' ? page.path : `${page.path}#${id}`,
       page: tag === 'h3' ? `${page.title}: ${headingOfLevel2}` : page.title,
       title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
     })
-    for (const [, rowId = '', firstCell = '', otherCells = ''] of below.matchAll(row)) {
+    for (const [, rowId = '', firstCell = '', otherCells = ''] of markupBelow.matchAll(row)) {
       // If the first cell is a link, the part that it leads to has an entry.
       if (!firstCell.includes('<a ')) entries.push(createRowEntry(page, rowId, firstCell, otherCells))
     }

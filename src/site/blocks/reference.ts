@@ -43,7 +43,7 @@ function formatOperation({ components }: OpenapiDocument, endpoint: string, oper
     parameters.length > 0 && formatParameters(operationId, parameters),
     formatCode(getCurlCommand(operationId), 'sh'),
     formatResponses(operationId, responses),
-    ...Object.entries(responses).map(([status, { content }]) => formatExample(status, content)),
+    ...Object.entries(responses).map(([status, { content }]) => formatExampleBody(status, content)),
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -76,19 +76,19 @@ function getCurlCommand(operationId: string): string {
 function formatResponses(operationId: string, responses: Operation['responses']): string {
   const rows = Object.entries(responses).map(([status, { description, content }]) => {
     const { schema, examples } = content?.['application/json'] ?? {}
-    const codes = Object.entries(examples ?? {}).map(
+    const errors = Object.entries(examples ?? {}).map(
       ([code, { value }]) => `[\`${code}\`](/errors#${code}): ${String(readPath(value, 'message'))}`,
     )
     return [
       `${status === 'default' ? 'Other' : status} {#${operationId}-${status}}`,
       schema ? formatType(schema) : 'None',
-      codes.length > 0 ? codes.join('<br>') : description,
+      errors.length > 0 ? errors.join('<br>') : description,
     ]
   })
   return formatMarkdownTable(['Status', 'Body', 'Meaning'], rows)
 }
 
-function formatExample(status: string, content: Response['content']): string | false {
+function formatExampleBody(status: string, content: Response['content']): string | false {
   const example = content?.['application/json'].example
   return (
     example !== undefined &&
@@ -109,7 +109,7 @@ function formatFields(schemaName: string, { properties = {} }: Schema): string {
   )
 }
 
-/** Formats a table with a row for each header of `components`. A name can have two rows: lists and errors differ in Cache-Control. */
+/** Formats a table with a row for each header of `components`. Cache-Control has two: its value differs between lists and errors. */
 function formatHeaders({ paths, components }: OpenapiDocument): string {
   const responses = Object.values(paths).flatMap((methods) =>
     Object.values(methods).flatMap((operation) => Object.values(operation.responses)),

@@ -4,10 +4,10 @@ import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Block } from '../markdown.ts'
 
 /**
- * Creates a link to the sandbox on a service that is not the sandbox, otherwise the form. Only browser/try.ts reads the form: the
+ * Creates the form. On a deployed service that is not the sandbox, creates a link to the sandbox instead. Only browser/try.ts reads the form: the
  * site's Content-Security-Policy forbids browsers to submit it.
- * @param origin the origin of this service, empty if it is not known. Without https, it is a developer's machine, which has the form.
- * @param sandboxOrigin null if there is no sandbox
+ * @param origin the origin of this service, empty if it is not known. Without https, the service is not deployed.
+ * @param sandboxOrigin null if there is no sandbox; then every service has the form
  */
 export function createTryForm(origin: string, sandboxOrigin: string | null): Block {
   const isDeployed = origin.startsWith('https:')

@@ -9,6 +9,7 @@ export function renderError(error: unknown): Markup {
   // The client refuses a wrong value of the form with another error, before it sends a request.
   if (!(error instanceof InvestmentPlansError)) return renderCallout(message, 'Correct the value, then try again.')
   const { status, code, requestId, retryAfterSeconds } = error
+  // Codes of the client, such as `timeout`: there was no complete response of the service.
   if (!isErrorCode(code))
     return renderCallout(message, 'Check your connection, then try again. If other sites load, contact support.')
   const waitAdvice = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`

@@ -27,10 +27,10 @@ export function createSearchDialog(): () => void {
     const query = input.value.trim()
     if (!loadingEngine) status.textContent = 'Loading the search …'
     try {
-      const find = await (loadingEngine ??= loadEngine())
+      const search = await (loadingEngine ??= loadEngine())
       // The reader changed the text while the engine was loading: the newer call shows its results.
       if (query !== input.value.trim()) return
-      const results = query === '' ? [] : find(query)
+      const results = query === '' ? [] : search(query)
       list.replaceChildren(...results.slice(0, maxResults).map(renderResult))
       status.replaceChildren(...describeCount(query, results.length))
     } catch {
@@ -51,8 +51,8 @@ export function createSearchDialog(): () => void {
     event.preventDefault()
     const focusable = [input, ...links]
     const step = event.key === 'ArrowDown' ? 1 : -1
-    const current = focusable.findIndex((element) => element === document.activeElement)
-    focusable.at((current + step) % focusable.length)?.focus()
+    const focusedIndex = focusable.findIndex((element) => element === document.activeElement)
+    focusable.at((focusedIndex + step) % focusable.length)?.focus()
   })
   // A click outside the content closes the dialog. A link closes it, too, because the link may lead to a part of this page.
   dialog.addEventListener('click', ({ target }) => {

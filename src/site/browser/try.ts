@@ -9,9 +9,9 @@ import { computeScale, renderCard } from '../plan-card.ts'
 import { renderError } from './error-callout.ts'
 
 const form = requireElement('#try', HTMLFormElement)
-const outcome = requireElement('#outcome', HTMLElement)
-const exchanges = requireElement('#exchanges', HTMLElement)
-const cards = requireElement('#cards', HTMLElement)
+const messageElement = requireElement('#outcome', HTMLElement)
+const exchangesElement = requireElement('#exchanges', HTMLElement)
+const cardsElement = requireElement('#cards', HTMLElement)
 
 interface Exchange {
   url: string
@@ -21,7 +21,7 @@ interface Exchange {
 }
 
 /** The requests since the last submission, with their responses. `clearResults` replaces the array. */
-let sent: Exchange[] = []
+let exchanges: Exchange[] = []
 
 form.addEventListener('submit', (event) => {
   event.preventDefault()
@@ -37,21 +37,21 @@ addEventListener('pagehide', () => form.reset())
 async function submit(): Promise<void> {
   form.setAttribute('aria-busy', 'true')
   clearResults()
-  const sentBefore = sent
-  outcome.textContent = 'Waiting for the API…'
+  const exchangesAtStart = exchanges
+  messageElement.textContent = 'Waiting for the API…'
   const { message, plans } = await listPlans()
   form.removeAttribute('aria-busy')
   // The reader pressed "Forget everything" while the API was answering.
-  if (sent !== sentBefore) return
-  outcome.innerHTML = String(await message)
-  exchanges.innerHTML = String(await html`${sent.map(renderExchange)}`)
+  if (exchanges !== exchangesAtStart) return
+  messageElement.innerHTML = String(await message)
+  exchangesElement.innerHTML = String(await html`${exchanges.map(renderExchange)}`)
   const scale = computeScale(plans)
-  cards.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
+  cardsElement.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
 }
 
 function clearResults(): void {
-  sent = []
-  for (const element of [outcome, exchanges, cards]) element.replaceChildren()
+  exchanges = []
+  for (const element of [messageElement, exchangesElement, cardsElement]) element.replaceChildren()
 }
 
 /** Lists the plans with the credentials and filters of the form. Never throws: the message explains an error. */
@@ -73,10 +73,10 @@ async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   }
 }
 
-/** Sends a request without cookies and past the HTTP cache. Adds the request and its response to `sent`. */
+/** Sends a request without cookies and past the HTTP cache. Adds the request and its response to `exchanges`. */
 async function sendAndRecord(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' })
-  sent.push({ url, response, text: await response.clone().text() })
+  exchanges.push({ url, response, text: await response.clone().text() })
   return response
 }
 
@@ -104,13 +104,13 @@ const shownHeaders = ['Content-Type', 'Cache-Control', 'ETag', 'WWW-Authenticate
 
 function renderExchange({ url, response, text }: Exchange): Markup {
   const { status, headers } = response
-  const lines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
+  const headerLines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
   return html`<section>
     <h2>${url.endsWith('/auth') ? 'Get a token' : 'List the plans'}</h2>
     ${renderCodeBlock(formatCurl(url))}
     <details>
       <summary>Response: ${status}</summary>
-      ${renderCodeBlock([`HTTP ${status}`, ...lines, '', formatBody(text)].join('\n'))}
+      ${renderCodeBlock([`HTTP ${status}`, ...headerLines, '', formatBody(text)].join('\n'))}
     </details>
   </section>`
 }
@@ -129,7 +129,7 @@ function formatBody(text: string): string {
   }
 }
 
-/** @throws Error if the first element that matches does not have this type, which is a bug of the site */
+/** Returns the first element that matches. @throws Error if there is none, or it has another type: a bug of the site */
 function requireElement<Type extends Element>(selector: string, type: new () => Type): Type {
   const element = document.querySelector(selector)
   if (!(element instanceof type)) throw new Error(`The page has no ${type.name} that matches ${selector}.`)

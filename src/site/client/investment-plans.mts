@@ -95,18 +95,18 @@ export class InvestmentPlansClient {
   /**
    * Returns the plans that match all filters, in ascending order of `id`; an empty array if none matches. Every call asks
    * the service, which sends the list only if it has changed; otherwise you get the same array again, so don't modify it.
-   * @throws InvestmentPlansError when the service refuses the request, or fails until the last retry
+   * @throws InvestmentPlansError when the service refuses the request, or fails until the last retry or the deadline
    * @throws TypeError for an unknown filter, which the service would ignore
    */
   async listPlans(filter: PlanFilter = {}): Promise<Plan[]> {
     return (await this.fetchList(filter)).plans
   }
 
-  /** Lists plans as `listPlans` does, with the list's ETag. Returns `known`, the last list with the same filters, if it has not changed. */
-  async fetchList(filter: PlanFilter = {}, known?: ListWithEtag): Promise<ListWithEtag> {
+  /** Lists plans as `listPlans` does, with the list's ETag. Returns `savedList`, which has the same filters, if it has not changed. */
+  async fetchList(filter: PlanFilter = {}, savedList?: ListWithEtag): Promise<ListWithEtag> {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)
-    if (known) this.#keep(query, known)
+    if (savedList) this.#keep(query, savedList)
     const endMs = performance.now() + deadlineMs
     for (let retries = 0; ; retries++) {
       try {
@@ -134,11 +134,11 @@ export class InvestmentPlansClient {
   }
 
   async #requestPlans(query: string, token: Token, endMs: number): Promise<ListWithEtag> {
-    const known = this.#lists.get(query)
-    const headers = { Authorization: `Bearer ${token.value}`, ...(known?.etag && { 'If-None-Match': known.etag }) }
+    const list = this.#lists.get(query)
+    const headers = { Authorization: `Bearer ${token.value}`, ...(list?.etag && { 'If-None-Match': list.etag }) }
     const path = `/${encodeURIComponent(this.#options.shortName)}/plans${query}`
     const { response, body } = await this.#send(path, { headers }, endMs)
-    if (response.status === 304 && known) return known
+    if (response.status === 304 && list) return list
     const { total, plans } = readObject(readObject(body)['data'])
     if (!isPlanList(plans) || plans.length !== total)
       throw new InvestmentPlansError(foreignResponse, 'unknown', response)
@@ -153,8 +153,8 @@ export class InvestmentPlansClient {
 
   /** Returns a valid token. Concurrent calls share one token request. If renewal fails temporarily, the old token is used until it expires. */
   async #getToken(endMs: number): Promise<Token> {
-    const known = this.#token
-    if (known && Date.now() < known.renewAtMs) return known
+    const oldToken = this.#token
+    if (oldToken && Date.now() < oldToken.renewAtMs) return oldToken
     this.#tokenRequest ??= this.#requestToken(endMs).finally(() => {
       this.#tokenRequest = undefined
     })
@@ -162,9 +162,9 @@ export class InvestmentPlansClient {
       this.#token = await this.#tokenRequest
       return this.#token
     } catch (error) {
-      if (!known || Date.now() >= known.expiresAtMs || !isTransient(error)) throw error
-      known.renewAtMs = Math.min(Date.now() + renewalPauseMs, known.expiresAtMs)
-      return known
+      if (!oldToken || Date.now() >= oldToken.expiresAtMs || !isTransient(error)) throw error
+      oldToken.renewAtMs = Math.min(Date.now() + renewalPauseMs, oldToken.expiresAtMs)
+      return oldToken
     }
   }
 
@@ -180,7 +180,7 @@ export class InvestmentPlansClient {
     return { value, renewAtMs, expiresAtMs: requestedAtMs + 1000 * seconds }
   }
 
-  /** Returns a response with status 2xx or 304, and its body as JSON. @throws InvestmentPlansError for other statuses */
+  /** Returns a response with status 2xx or 304, and its body as JSON. @throws InvestmentPlansError for any other outcome */
   async #send(path: string, init: { method?: string; headers: Record<string, string> }, endMs: number) {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
     const remainingMs = Math.max(0, endMs - performance.now())
@@ -224,11 +224,11 @@ export function encodeBase64(text: string): string {
 
 function formatQuery(filter: PlanFilter): string {
   const names: readonly string[] = filterNames
-  const unknown = Object.keys(filter).find((name) => !names.includes(name))
-  if (unknown !== undefined) throw new TypeError(`There is no filter ${unknown}. The filters are ${names.join(', ')}.`)
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
-  return given.length > 0 ? `?${query.toString()}` : ''
+  const badName = Object.keys(filter).find((name) => !names.includes(name))
+  if (badName !== undefined) throw new TypeError(`There is no filter ${badName}. The filters are ${names.join(', ')}.`)
+  const givenFilters = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const query = new URLSearchParams(Object.fromEntries(givenFilters.map(([name, value]) => [name, String(value)])))
+  return givenFilters.length > 0 ? `?${query.toString()}` : ''
 }
 
 /** Returns an object to read properties from: empty if the value is not an object. */
