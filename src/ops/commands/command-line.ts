@@ -212,7 +212,7 @@ function readTarget({ remote, env, persistTo }: Values): Target {
   return persistTo === undefined ? {} : { persistTo }
 }
 
-/** @throws UserError when a change of a deployed environment has no author, the author or note can't be recorded, or a word is a secret. */
+/** Reads the author and the reason of a change. @throws UserError when a change of a deployed environment has no author, the author or note can't be recorded, or a word is a secret. */
 async function readAttribution(
   { listHiddenTexts }: Verb,
   values: Values,

@@ -261,8 +261,7 @@ async function publishFile(prepared: CatalogImport, { dryRun, at, review }: File
       return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${readFrom}`]
     },
   })
-  const counts = countKinds(output.changes)
-  return { data: { ...counts, unchanged, isMerged, sheet, ...output.data }, text: '' }
+  return { data: { ...countKinds(output.changes), unchanged, isMerged, sheet, ...output.data }, text: '' }
 }
 
 /** Makes the output for a publication that was approved or cancelled. @param before the publication before this decision. */

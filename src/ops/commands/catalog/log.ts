@@ -155,10 +155,9 @@ const nameActor = (actor: string) => actor.replace(/@.*/, '')
 
 function makePartnerEntry(entry: PartnerEntry): Entry {
   const { id, changedAt, kind: action, ...fields } = entry
-  const data = { id, changedAt, action, ...fields }
   return {
     time: changedAt,
-    data: { kind: 'partner', ...formatTimes(data), status: readPartnerStatus(entry) },
+    data: { kind: 'partner', ...formatTimes({ id, changedAt, action, ...fields }), status: readPartnerStatus(entry) },
     subject: `partner ${entry.shortName}`,
     action: describePartnerAction(entry),
     by: entry.actor,

@@ -38,7 +38,7 @@ interface LiveSecrets {
   keys: readonly Key[] | undefined
 }
 
-/** @throws UserError if no line has or may have a leak. If the database or the keys can't be read, prints what is known, and then throws. */
+/** Describes the leaks in a text. @throws UserError if no line has or may have a leak. If the database or the keys can't be read, prints what is known, and then throws. */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: allLeaks, suspectLines } = findLeaks(text)
   const hints = Object.entries(suspectLines).flatMap(([kind, numbers]) =>
@@ -117,6 +117,7 @@ async function makeLeakFields(leak: Leak, live: LiveSecrets): Promise<object> {
   return { line, kind, state: ownedLeak.state, ...makeOwnerFields(kind, ownedLeak, ownedLeak.partner, target) }
 }
 
+/** @returns times; if the partner is known, also the partner, and the command that ends the leaked secret or token. */
 function makeOwnerFields(
   kind: Leak['kind'],
   { createdAt, expiresAt }: Pick<OwnedLeak, 'createdAt' | 'expiresAt'>,
@@ -134,6 +135,7 @@ function makeOwnerFields(
 const notKnown = 'not known'
 const noMatch = 'matches no live secret, token or key'
 
+/** @returns the state of the key whose KID is the text of the leak, and the command that drops the key, unless no live key has this KID. */
 function makeKeyFields({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: LiveSecrets): object {
   const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }

@@ -50,6 +50,7 @@ export const watch = verb({
   async run({ url, query: name }, run) {
     const { target, clock, openUsage, requireOrigin, variables } = run
     refuseLocalTarget(target)
+    // Opens the dataset in each query: without --query, a failure to open it is a problem of these checks, and the other checks still run.
     const query: QueryUsage = async (writeQuery) => (await openUsage(target))(writeQuery)
     const writeQuery = usageQueries.get(name ?? '')
     if (writeQuery) {

@@ -37,7 +37,7 @@ export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOri
   return `${JSON.stringify({ ...origin, plans }, null, 2)}\n`
 }
 
-/** @throws UserError with a line for each defect of the file and of its plans. */
+/** Reads a catalog file. @throws UserError with a line for each defect of the file and of its plans. */
 export function parseCatalog(json: string): CatalogFile {
   const { value, wrongNames } = parseFile(json)
   const defects = wrongNames.map((path) => makeWrongNameDefect(value, path))

@@ -35,7 +35,7 @@ const archiveKinds: readonly Kind[] = [
   ],
 ]
 
-/** @throws UserError for a file that can’t be read. Its message says what the file is, and how to get a readable file. */
+/** Detects the kind of a file that can be read. @throws UserError for any other file. Its message says what the file is, and how to get a readable file. */
 export function detectFileKind(bytes: Uint8Array): 'xlsx' | 'text' {
   const start = showBytes(bytes.subarray(0, 4000))
   const isArchive = start.startsWith('PK\u0003\u0004')

@@ -140,6 +140,7 @@ export function showCell(cell: Cell | undefined): string {
   return cell instanceof UnusableCell ? cell.description : String(cell)
 }
 
+/** Describes a value in a message: shortened, and a text in quotes. */
 export function describeValue(value: unknown): string {
   if (value instanceof UnusableCell) return value.description
   if (value instanceof Date) return `the date ${formatDate(value)}`
