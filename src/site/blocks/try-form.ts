@@ -4,8 +4,8 @@ import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Block } from '../markdown.ts'
 
 /**
- * Creates the form. On a deployed service that is not the sandbox, creates a link to the sandbox instead. Only browser/try.ts reads the form: the
- * site's Content-Security-Policy forbids browsers to submit it.
+ * Creates the form. On a deployed service that is not the sandbox, creates a link to the sandbox instead. Only browser/try.ts reads
+ * the form: the site's Content-Security-Policy forbids browsers to submit it.
  * @param origin the origin of this service, empty if it is not known. Without https, the service is not deployed.
  * @param sandboxOrigin null if there is no sandbox; then every service has the form
  */
