@@ -72,7 +72,7 @@ export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] 
 /** With fewer plans, only an exact swap is a finding. */
 const minSwapped = 3
 
-/** Finds two returns that changed places in most plans: each new value is equal or near to the old value of the other return. */
+/** Finds two returns that changed places in most of the plans that change one of them: each new value is equal or near to the old value of the other return. */
 export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((first, index) =>
     returns.slice(index + 1).flatMap((second) => {

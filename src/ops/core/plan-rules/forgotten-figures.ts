@@ -28,11 +28,11 @@ function computeCommonMonth(plans: readonly CatalogPlan[]): string {
  */
 export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
   const month = computeCommonMonth(listRedated(changes))
-  const changed = changes.flatMap(({ before, after }) =>
+  const changedPlans = changes.flatMap(({ before, after }) =>
     after === null || (before !== null && after.performanceDate < before.performanceDate) ? [] : after,
   )
-  const older = [...others, ...changed].filter((plan) => plan.viewableIn.length > 0 && getMonth(plan) < month)
-  const names = older.map(({ identifier, performanceDate }) => `${identifier} (${performanceDate})`)
+  const olderPlans = [...others, ...changedPlans].filter((plan) => plan.viewableIn.length > 0 && getMonth(plan) < month)
+  const names = olderPlans.map(({ identifier, performanceDate }) => `${identifier} (${performanceDate})`)
   const start = `Most new dates are of ${month}. These plans are on a country’s list, and have an earlier date`
   return names.length === 0 ? [] : [`${start}: ${nameSome(names)}.`]
 }
@@ -44,11 +44,11 @@ const minCorrected = 4
  * Finds new returns in plans that keep their date. Reports them if the plan's month is before the month of most new dates, or if most of
  * the changed plans get new returns and keep their date.
  */
-export function findForgottenDates(changed: readonly ChangedPlan[]): PlanFinding[] {
-  const month = computeCommonMonth(listRedated(changed))
-  const withOldDate = changed.filter((plan) => listReturnsWithOldDate(plan).length > 0)
-  const mostKeepDate = changed.length >= minCorrected && withOldDate.length > changed.length / 2
-  const forgotten = withOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
+export function findForgottenDates(plans: readonly ChangedPlan[]): PlanFinding[] {
+  const month = computeCommonMonth(listRedated(plans))
+  const plansWithOldDate = plans.filter((plan) => listReturnsWithOldDate(plan).length > 0)
+  const mostKeepDate = plans.length >= minCorrected && plansWithOldDate.length > plans.length / 2
+  const forgotten = plansWithOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
   const message = 'A return is new, but performanceDate is not. Was the date forgotten?'
   return forgotten.flatMap((plan) =>
     listReturnsWithOldDate(plan).map((field) => ({ rule: 'undated', subject: plan.after.identifier, field, message })),
