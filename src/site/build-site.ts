@@ -125,8 +125,7 @@ async function readLicenses(): Promise<string> {
   const licenses = await Promise.all(
     ['hono/LICENSE', 'minisearch/LICENSE.txt', '@fontsource-variable/figtree/LICENSE'].map(async (file) => {
       const text = await readFile(join(modules, file), 'utf8')
-      const name = dirname(file)
-      return `${name}\n\n${text.trim()}\n`
+      return `${dirname(file)}\n\n${text.trim()}\n`
     }),
   )
   return licenses.join('\n---\n\n')

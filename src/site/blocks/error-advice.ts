@@ -67,7 +67,7 @@ export const advice: Record<ErrorCode, Advice> = {
   },
   rate_limited: {
     cause:
-      'There were too many requests in one minute: for tokens, with your client ID or from your IP address, or for lists with [new filters](/limits#fair-use).',
+      'In one minute, there were too many token requests with your client ID or from your IP address, or too many list requests with [new filters](/limits#fair-use).',
     fix: 'Wait for the number of seconds in the Retry-After header. Then reuse each token until it expires, and repeat filters instead of sending new ones.',
     request: `-X POST -u any:any -H "Prefer: code=429" "${mock}/auth"`,
     whyMocked: 'Don’t cause this error: the service would also refuse requests of your own servers.',
