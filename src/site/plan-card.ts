@@ -29,7 +29,7 @@ export function renderFace(plan: Plan, scale: Scale, label = noLabel): Markup {
   return html`${category && html`<p class="card-category">${category.displayName}${label('category')}</p>`}
     <h2>${plan.coolName}${label('coolName')}</h2>
     <p class="card-hint">${plan.hint}${label('hint')}</p>
-    ${!isInvestable && renderNote(plan, label)} ${renderReturns(plan, scale, label)}
+    ${!isInvestable && renderClosedNote(plan, label)} ${renderReturns(plan, scale, label)}
     ${renderFacts('facts', [
       ['Start with', isInvestable && formatAmounts(plan.minInvestableAmounts), label('minInvestableAmounts')],
       ['Top up from', isInvestable && formatAmounts(plan.minTopUpAmounts), label('minTopUpAmounts')],
@@ -38,7 +38,7 @@ export function renderFace(plan: Plan, scale: Scale, label = noLabel): Markup {
     ])}`
 }
 
-export function renderNote({ nonInvestableNote }: Plan, label: LabelFields): Markup {
+export function renderClosedNote({ nonInvestableNote }: Plan, label: LabelFields): Markup {
   return html`<div class="card-note">
     <strong>Closed to new investment</strong>${label('isInvestable')}
     <p>${nonInvestableNote}${label('nonInvestableNote')}</p>

@@ -1,6 +1,6 @@
 // Cuts the excerpts of search results. Pages load this file at once, but search-engine.ts only when the reader opens the search.
 
-/** Cuts a text, at spaces, to about `length` characters around the first term in it, or from its start. @param terms in lower case */
+/** Cuts a text, at spaces, to about `length` characters around its first term, or from the start if it has none. @param terms in lower case */
 export function cutExcerpt(text: string, terms: readonly string[], length: number): string {
   if (text.length <= length) return text
   const lowerText = text.toLowerCase()

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
 import type { Block } from '../markdown.ts'
 import { renderArtwork } from '../plan-artwork.ts'
-import { computeScale, renderDetails, renderFace, renderNote, type LabelFields } from '../plan-card.ts'
+import { computeScale, renderDetails, renderFace, renderClosedNote, type LabelFields } from '../plan-card.ts'
 
 const noteOfClosedPlan = 'No new investors until the first quarter of 2027.'
 
@@ -17,7 +17,7 @@ export function createCardPicture(): Block {
     </div>
     <div class="card card-body">${renderDetails(examplePlan, labelWithNames)}</div>
     <div class="card card-body">
-      ${renderNote({ ...examplePlan, nonInvestableNote: noteOfClosedPlan }, labelWithNames)}
+      ${renderClosedNote({ ...examplePlan, nonInvestableNote: noteOfClosedPlan }, labelWithNames)}
     </div>
     <figcaption>A card, its details, and the note of a closed plan, with the name of each field.</figcaption>
   </figure>`
