@@ -25,7 +25,7 @@ export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOr
   return readAtOneRevision(db, () => selectPlans(db, isNotSuperseded))
 }
 
-/** Calls `read` again, at most three times, if somebody publishes meanwhile. @throws StorageError if somebody publishes during every call. */
+/** Calls `read` again, at most three times, until nobody publishes during the call. @throws StorageError if somebody publishes every time. */
 export async function readAtOneRevision(
   db: OperatorDatabase,
   read: () => Promise<CatalogPlan[]>,
@@ -40,6 +40,7 @@ export async function readAtOneRevision(
   throw new StorageError('The catalog changes again and again while it is read. Try again.')
 }
 
+/** Selects a plan, and the revision of the catalog. @returns undefined if the catalog has no such plan. */
 export async function selectCatalogPlan(
   db: OperatorDatabase,
   identifierOrId: string,

@@ -12,7 +12,7 @@ export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table[
 
 /** Writes `"state" = ?, …`, to follow `update … set`. Writes no table before a column, because SQLite allows none there. */
 export function writeAssignments<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
-  const assignments = listValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
+  const assignments = listColumnValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
   return sql.join(assignments, sql`, `)
 }
 
@@ -21,13 +21,13 @@ export function writeInsertValues<Table extends SQLiteTable>(
   table: Table,
   values: ColumnValues<Table['$inferInsert']>,
 ): SQL {
-  const pairs = listValues(table, values)
+  const pairs = listColumnValues(table, values)
   const names = pairs.map(({ name }) => name)
   const selectedValues = pairs.map(({ value }) => value)
   return sql`(${sql.join(names, sql`, `)}) select ${sql.join(selectedValues, sql`, `)}`
 }
 
-function listValues(table: SQLiteTable, values: object) {
+function listColumnValues(table: SQLiteTable, values: object) {
   const columns: Record<string, SQLiteColumn> = getTableColumns(table)
   return Object.entries(values).map(([key, value]: [string, unknown]) => {
     const column = columns[key]

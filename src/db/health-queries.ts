@@ -13,10 +13,10 @@ export async function selectAppliedMigrations(db: OperatorDatabase): Promise<str
 /** Counts the plans on the list of a country, or without `country` the plans that are on at least one list. */
 export async function countListedPlans(db: OperatorDatabase, country?: string): Promise<number> {
   const newest = makeNewestVersionsTable(db, isNotSuperseded)
-  const [listed] = await db
+  const [row] = await db
     .with(newest)
     .select({ count: count() })
     .from(newest)
     .where(country === undefined ? ne(newest.viewableIn, '[]') : isViewableIn(newest.viewableIn, country))
-  return listed?.count ?? 0
+  return row?.count ?? 0
 }

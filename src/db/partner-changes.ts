@@ -134,7 +134,7 @@ function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Ali
  */
 const endOfTokens = sql`max(coalesce(${newest.tokensValidFrom}, 0), ${now}) + 1`
 
-/** The other values stay as they are in the newest row. */
+/** Computes the values that a change sets. The other values stay as they are in the newest row. */
 function computeNextValues(change: PartnerChange): ChangeValues {
   switch (change.kind) {
     case 'rotate':
@@ -158,7 +158,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
   }
 }
 
-/** Writes a JSON array: the secrets of the newest row that still work after the change, then the new secret. A CHECK allows two. */
+/** Writes a JSON array: the secrets of the newest row that still work after the change, then the new secret. The table allows two. */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0

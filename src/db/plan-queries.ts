@@ -47,14 +47,14 @@ export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 /** In a query about publications: a version that belongs to one of these publications. */
 export const ownVersion = alias(planVersions, 'own')
 const version = alias(planVersions, 'version')
-const made = alias(publications, 'made')
+const owner = alias(publications, 'owner')
 
 /** In a query with `ownVersion`: selects the row ID of the version that its plan had at a revision of the catalog, null if it had none. */
 export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
-    join ${publications} as ${made} on ${isVersionOf(version, made)}
-    where ${version.planId} = ${ownVersion.planId} and ${made.revision} <= ${revision} order by ${made.revision} desc limit 1
+    join ${publications} as ${owner} on ${isVersionOf(version, owner)}
+    where ${version.planId} = ${ownVersion.planId} and ${owner.revision} <= ${revision} order by ${owner.revision} desc limit 1
   )`
 }
 

@@ -44,7 +44,7 @@ export function selectPublications(
 ): Promise<PublicationRow[]> {
   const { id, state, createdAt, approvedAt, decidedAt, revision } = publications
   const conditions = [
-    planIds && inArray(id, selectPublicationIds(db, planIds)),
+    planIds && inArray(id, selectPublicationIdsOfPlans(db, planIds)),
     or(
       ...[createdAt, approvedAt, decidedAt].map((time) => between(time, since, until)),
       isOpenIncluded ? inArray(state, openStates) : undefined,
@@ -61,7 +61,7 @@ export async function selectPublished(db: OperatorDatabase, filter: PublicationF
   return published.toSorted((a, b) => Number(b.revision) - Number(a.revision))
 }
 
-function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) {
+function selectPublicationIdsOfPlans(db: OperatorDatabase, planIds: readonly number[]) {
   const { publicationId, planId } = planVersions
   return db
     .select({ publicationId })

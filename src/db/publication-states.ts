@@ -13,7 +13,7 @@ import { openStates, publications } from './schema.ts'
 
 const { state, actor, dueAt } = publications
 
-/** @returns false when somebody published since the comparison, a plan is missing, or the publication is not staged any more. */
+/** Makes a staged publication pending. @returns false when others published since the comparison, a plan is missing, or it is not staged. */
 export async function makePending(
   db: Database,
   publicationId: number,
@@ -32,7 +32,7 @@ export async function approveForLater(db: Database, decision: Decision): Promise
   return (await updatePublication(db, decision.publicationId, changes, isForLater)) !== undefined
 }
 
-/** @returns false when the publication is not open any more. */
+/** Cancels a pending or conflicted publication. @returns false when the publication is not open any more. */
 export async function endAsCancelled(db: Database, decision: Decision): Promise<boolean> {
   const changes = { state: 'cancelled' as const, ...makeDecisionValues(decision) }
   const isOpen = inArray(state, openStates)

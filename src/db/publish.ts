@@ -52,7 +52,10 @@ export function makeDecisionValues({ actor, note }: Decision): Assignments<typeo
   return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
 }
 
-/** @returns the new revision; undefined if others published since the comparison, a plan is missing, or the publication is not ready (`isReady`). */
+/**
+ * Publishes a publication, with its plans of the base `baseRevision`.
+ * @returns the new revision; undefined if others published since the comparison, a plan is missing, or the publication is not ready (`isReady`).
+ */
 export async function publishIfNewest(
   db: Database,
   decision: Decision,
@@ -91,13 +94,14 @@ export const maxAttempts = 10
 /** The reason why a publication was not published. `overtaken`: others published during each comparison. */
 export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
 
+/** Compares a staged publication, and writes nothing. The result is `unavailable` if the publication is not staged any more. */
 export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
   return comparePublication(db, publicationId, eq(publications.state, 'staging'))
 }
 
 /**
  * Merges a pending publication with later changes by others, and publishes it.
- * @param publishOnce calls `publishIfNewest`. If it returns undefined, nothing was published, and the merge starts again.
+ * @param publishOnce calls `publishIfNewest`. If it returns undefined, the merge starts again. Any other result ends the attempts.
  */
 export async function publishPending<Result>(
   db: Database,
@@ -114,7 +118,7 @@ export async function publishPending<Result>(
   return { kind: 'overtaken' }
 }
 
-/** @param conflict the reason, for operators. @returns false when the publication is not pending any more. */
+/** Ends a pending publication. @param conflict the reason, for operators. @returns false when the publication is not pending any more. */
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
   const changes = { state: 'conflicted' as const, conflict, ...makeDecisionValues(decision) }
   const isPending = inArray(publications.state, pendingStates)
@@ -127,15 +131,15 @@ export async function endAsConflicted(db: Database, decision: Decision, conflict
  * the same without the flags, only slower: so this may run late, or twice.
  */
 export async function flagSupersededVersions(db: Database): Promise<void> {
-  const made = alias(publications, 'made')
-  const isOlder = sql`${made.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})`
-  const hasOtherBase = and(eq(made.state, 'published'), ne(made.baseRevision, planVersions.baseRevision))
+  const owner = alias(publications, 'owner')
+  const isOlder = sql`${owner.revision} < (select revision from newest where newest.plan_id = ${planVersions.planId})`
+  const hasOtherBase = and(eq(owner.state, 'published'), ne(owner.baseRevision, planVersions.baseRevision))
   await db.run(sql`
     with newest as materialized (select plan_id, revision from (${selectNewestVersions(isNotSuperseded)}))
     update ${planVersions} set ${writeAssignments(planVersions, { superseded: true })}
     where ${isNotSuperseded} and (
-      select ${or(inArray(made.state, ['conflicted', 'cancelled']), isOlder, hasOtherBase)}
-      from ${publications} as ${made} where ${made.id} = ${planVersions.publicationId}
+      select ${or(inArray(owner.state, ['conflicted', 'cancelled']), isOlder, hasOtherBase)}
+      from ${publications} as ${owner} where ${owner.id} = ${planVersions.publicationId}
     )`)
 }
 

@@ -45,14 +45,14 @@ export async function comparePublication(
 ): Promise<Comparison> {
   const isPublication = eq(publications.id, publicationId)
   const [row] = await db.values<
-    [baseRevision: number, newestRevision: number, hasBase: number, hasAllPlans: number]
+    [baseRevision: number, newestRevision: number, isBaseFound: number, hasAllPlans: number]
   >(sql`
     select ${publications.baseRevision}, ${newestRevision}, ${isBaseKnown}, ${isComplete()}
     from ${publications} where ${and(isPublication, isReady)}`)
   if (row === undefined) return { kind: 'unavailable' }
-  const [baseRevision, comparedRevision, hasBase, hasAllPlans] = row
+  const [baseRevision, comparedRevision, isBaseFound, hasAllPlans] = row
   if (!hasAllPlans) return { kind: 'conflict', obstacle: { kind: 'incomplete' } }
-  if (!hasBase) return { kind: 'conflict', obstacle: { kind: 'restored' } }
+  if (!isBaseFound) return { kind: 'conflict', obstacle: { kind: 'restored' } }
   const fits = { kind: 'fits', baseRevision, comparedRevision } as const
   // The proposal was compared with the catalog at its base, and nothing was published since.
   if (baseRevision === comparedRevision) return { ...fits, isMerged: false }
@@ -61,14 +61,14 @@ export async function comparePublication(
   const planIds: number[] = []
   let isMerged = false
   for await (const page of readCompared(db, isPublication, comparedRevision)) {
-    const merged: PlanAfter[] = []
+    const mergedPlans: PlanAfter[] = []
     for (const { planId, isOvertaken, ...compared } of page) {
       const after = finder.add(compared)
       planIds.push(planId)
-      if (isOvertaken) merged.push({ planId, after })
+      if (isOvertaken) mergedPlans.push({ planId, after })
     }
-    isMerged ||= merged.length > 0
-    if (merged.length > 0 && finder.findObstacle() === undefined) await stageMerged(merged, comparedRevision)
+    isMerged ||= mergedPlans.length > 0
+    if (mergedPlans.length > 0 && finder.findObstacle() === undefined) await stageMerged(mergedPlans, comparedRevision)
   }
   finder.addOthers(await selectPlansSharingValues(db, finder.listNewSharedValues(), planIds))
   const obstacle = finder.findObstacle()
@@ -77,7 +77,7 @@ export async function comparePublication(
 
 /**
  * Compares a publication with the newest revision, and writes merged plans as a second set, whose base is the newest revision. The set has
- * no effect until `publish` switches to its base, so several programs may merge at once, and a program may stop halfway.
+ * no effect until `publishIfNewest` switches to its base, so several programs may merge at once, and a program may stop halfway.
  */
 export async function compareAndMerge(
   db: Database,
@@ -92,11 +92,11 @@ export async function compareAndMerge(
   return { ...comparison, baseRevision: comparison.comparedRevision }
 }
 
-const made = alias(publications, 'made')
+const basePublication = alias(publications, 'base_publication')
 
 /** The condition that the base of a publication is a revision in the database. It is false after an older database was restored. */
 const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
-  select 1 from ${publications} as ${made} where ${made.revision} = ${publications.baseRevision}
+  select 1 from ${publications} as ${basePublication} where ${basePublication.revision} = ${publications.baseRevision}
 ))`
 
 const baseVersion = alias(planVersions, 'base')

@@ -17,9 +17,9 @@ export interface PendingPublications {
   /** The plans that `ReadOptions` selects, as they are in the catalog now. */
   plans: Plans
   /** Other plans of the catalog with an identifier or an object's ID that a publication gives to a plan: both plans must agree about it. */
-  sharing: readonly CatalogPlan[]
+  plansWithSharedValues: readonly CatalogPlan[]
   /** The IDs of publications that were computed from a newer catalog than the database has: an older database was restored. */
-  restored: ReadonlySet<number>
+  restoredIds: ReadonlySet<number>
   /** The revision of the catalog; 0 without pending publications. */
   revision: number
 }
@@ -38,7 +38,8 @@ export async function readPending(
   { scope, firstChange = [] }: ReadOptions,
 ): Promise<PendingPublications> {
   const plans = new Map<number, CatalogPlan | null>(firstChange.map(({ planId, before }) => [planId, before]))
-  if (rows.length === 0) return { rows, changesById: new Map(), plans, sharing: [], restored: new Set(), revision: 0 }
+  if (rows.length === 0)
+    return { rows, changesById: new Map(), plans, plansWithSharedValues: [], restoredIds: new Set(), revision: 0 }
   const rowIds = rows.map(({ id }) => id)
   const { revision, restored } = await selectRestored(db, rowIds)
   const changesById = new Map(rowIds.map((id): [number, PlanChange[]] => [id, []]))
@@ -51,10 +52,10 @@ export async function readPending(
   }
   const allChanges = [...changesById.values(), firstChange].flat()
   const newSharedValues = allChanges.flatMap(({ before, after }) => listNewSharedValues(before, after))
-  const sharing = await selectPlansSharingValues(db, newSharedValues, [...plans.keys()])
+  const plansWithSharedValues = await selectPlansSharingValues(db, newSharedValues, [...plans.keys()])
   // Publications without a time come last.
   const sorted = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
-  return { rows: sorted, changesById, plans, sharing, restored: new Set(restored), revision }
+  return { rows: sorted, changesById, plans, plansWithSharedValues, restoredIds: new Set(restored), revision }
 }
 
 export interface PublicationForecast {
@@ -82,17 +83,17 @@ export function forecastPublications(pending: PendingPublications, firstChange: 
   for (const row of pending.rows.filter(({ state }) => state === 'waiting')) {
     byId.set(row.id, forecastPublication(pending, row, plans))
   }
-  const published = new Map<number, readonly PlanChange[]>()
+  const changesOfPublished = new Map<number, readonly PlanChange[]>()
   for (const row of pending.rows.filter(({ state }) => state === 'scheduled')) {
     const { obstacle, changes } = forecastPublication(pending, row, plans)
     if (obstacle === undefined) {
       for (const { planId, after } of changes) plans.set(planId, after)
-      published.set(row.id, changes)
+      changesOfPublished.set(row.id, changes)
       byId.set(row.id, { obstacle, changes })
     } else {
       // If the publication fits the catalog as it is now, `firstChange` or earlier publications cause the obstacle.
       const fitsNow = forecastPublication(pending, row, pending.plans).obstacle === undefined
-      byId.set(row.id, { obstacle: fitsNow ? addCauses(obstacle, published) : obstacle, changes })
+      byId.set(row.id, { obstacle: fitsNow ? addCauses(obstacle, changesOfPublished) : obstacle, changes })
     }
   }
   return { byId, plans }
@@ -100,17 +101,17 @@ export function forecastPublications(pending: PendingPublications, firstChange: 
 
 /** Merges a publication with `plans`, the catalog at the time of the publication, and finds why it can't be published. */
 function forecastPublication(
-  { changesById, sharing: plansWithSharedValues, restored: restoredIds }: PendingPublications,
+  { changesById, plansWithSharedValues, restoredIds }: PendingPublications,
   { id }: PublicationRow,
   plans: Plans,
 ): PublicationForecast {
-  const proposed = changesById.get(id) ?? []
+  const proposedChanges = changesById.get(id) ?? []
   const finder = createObstacleFinder<CatalogPlan>()
-  const changes = proposed.map(({ planId, before: base, after: own }) => {
+  const changes = proposedChanges.map(({ planId, before: base, after: own }) => {
     const current = plans.get(planId) ?? null
     return { planId, before: current, after: finder.add({ base, own, current }) }
   })
-  const changedIds = new Set(proposed.map(({ planId }) => planId))
+  const changedIds = new Set(proposedChanges.map(({ planId }) => planId))
   finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || changedIds.has(planId) ? [] : plan)))
   finder.addOthers(plansWithSharedValues)
   return { obstacle: restoredIds.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }

@@ -50,7 +50,7 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
   warnings: readonly string[]
 }
 
-/** Writes nothing. @throws UserError when the change does not fit the catalog, a list would be too large, or its time is past. */
+/** Checks a change, and adds its doubts. @throws UserError when it does not fit the catalog, a list would be too large, or its time is past. */
 export async function makeProposal(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
   await checkChange(store, prepared)
@@ -68,7 +68,7 @@ interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areField
 
 const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
-/** @param changes merged with the catalog. @throws UserError when a list would be too large. */
+/** Lists what a person has to confirm. @param changes merged with the catalog. @throws UserError when a list would be too large. */
 export async function listDoubts(
   { db }: Store,
   { id, dueAt, undoneId, areFieldsNamed }: DoubtedPublication,
@@ -112,7 +112,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
 
 /**
  * Merges changes that were computed from an earlier catalog with the catalog as it is now. Leaves out plans that would not change.
- * @param isSkippingConflicts leaves out plans with a conflict, but returns the conflict. By default, the values of `wanted` win.
+ * @param isSkippingConflicts leaves out plans with a conflict, but returns the conflict. By default, the values of the changes win.
  */
 export async function mergeWithNow(
   { db }: Store,

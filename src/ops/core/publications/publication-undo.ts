@@ -37,26 +37,28 @@ export async function prepareUndo(
 ): Promise<PreparedChange> {
   const row = await requirePublication(store, id)
   if (row.revision === null) throw makeStateError(store, row, 'was not published')
-  const chosen = plans
+  const chosenChanges = plans
     ? await Promise.all(plans.map((name) => requireChange(store, id, name)))
     : await selectChanges(store.db, id)
   // The operator may name a plan twice: by its identifier and its ID.
-  const wanted = [...new Map(chosen.map((change) => [change.planId, change])).values()]
-  const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  const { conflicts, ...prepared } = await mergeWithNow(store, reversed, exceptChanged)
+  const wantedChanges = [...new Map(chosenChanges.map((change) => [change.planId, change])).values()]
+  const reversedChanges = wantedChanges.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
+  const { conflicts, ...prepared } = await mergeWithNow(store, reversedChanges, exceptChanged)
   const isNothingLeft = prepared.changes.length === 0
   if (conflicts.length > 0 && (!exceptChanged || isNothingLeft)) {
-    const planIds = wanted.map(({ planId }) => planId)
-    const later = await findLaterChanges(store.db, conflicts, planIds, row.revision)
-    const conflicted = new Set(conflicts.map(({ identifier }) => identifier))
-    const hasOthers = prepared.changes.some(({ before, after }) => !conflicted.has((before ?? after)?.identifier ?? ''))
+    const planIds = wantedChanges.map(({ planId }) => planId)
+    const laterChanges = await findLaterChanges(store.db, conflicts, planIds, row.revision)
+    const conflictedPlans = new Set(conflicts.map(({ identifier }) => identifier))
+    const hasOthers = prepared.changes.some(
+      ({ before, after }) => !conflictedPlans.has((before ?? after)?.identifier ?? ''),
+    )
     const planFlags = (plans ?? []).flatMap((name) => ['--plan', name])
     const undoCommand = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
     throw new UserError([
-      ...later.map(({ sentence }) => sentence),
+      ...laterChanges.map(({ sentence }) => sentence),
       hasOthers
         ? `To take back the other plans: ${undoCommand(String(id), ...planFlags, '--except-changed')}`
-        : `To take the later change back first: ${undoCommand(String(later[0]?.publicationId ?? id))}`,
+        : `To take the later change back first: ${undoCommand(String(laterChanges[0]?.publicationId ?? id))}`,
     ])
   }
   if (isNothingLeft) throw new UserError(`Nothing of publication ${id} is left to take back.`)
@@ -106,7 +108,7 @@ const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
 
 /**
  * Cancels the old publication after its redo. If the old publication was published during the redo, cancels the new one instead, unless
- * that is published already.
+ * the new one is published already.
  * @returns a sentence for the operator when this call has not cancelled the old publication.
  */
 export async function cancelRedone(

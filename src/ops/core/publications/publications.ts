@@ -39,7 +39,8 @@ export type PublishResult =
  * Writes a proposal into the database. It waits for approval if the environment requires that, is scheduled if it has a time, or is
  * published.
  * @param proposal a change that fits the catalog at its `baseRevision`.
- * @throws UserError when others changed the same fields meanwhile, or ended the publication.
+ * @throws UserError when others changed the same fields meanwhile, ended the publication, or published during every attempt, and when the
+ * plans were not written within an hour.
  */
 export async function publishProposal(
   store: Store,
@@ -55,9 +56,9 @@ export async function publishProposal(
   const decision = { publicationId: id, actor: attribution.actor, note: null }
   store.db.reportProgress?.('Publishing')
   // The first attempt expects that nobody else published after `baseRevision`.
-  let compared = { baseRevision, comparedRevision: baseRevision }
+  let lastComparison = { baseRevision, comparedRevision: baseRevision }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    if (await publishOrMakePending(store, decision, state, compared)) {
+    if (await publishOrMakePending(store, decision, state, lastComparison)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
       // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
       return { kind: 'made', publication: requirePublishedOrPending(store, await requirePublication(store, id)) }
@@ -78,7 +79,7 @@ export async function publishProposal(
       if (conflicts.length === 0) return { kind: 'outdated', change }
       throw new UserError(`The change can’t be published: ${describeObstacle({ kind: 'changed_fields', conflicts })}.`)
     }
-    compared = comparison
+    lastComparison = comparison
   }
   throw new UserError(changedMeanwhile)
 }
@@ -112,7 +113,7 @@ async function changeStateOnce(
   changeState: () => Promise<boolean>,
   isChanged: (row: PublicationRow) => boolean,
 ): Promise<boolean> {
-  const isMade = await makeTrackedChange(
+  const isStateChanged = await makeTrackedChange(
     changes,
     async () => ((await changeState()) ? true : undefined),
     async () => {
@@ -120,8 +121,8 @@ async function changeStateOnce(
       return row !== undefined && isChanged(row) ? true : undefined
     },
   )
-  if (isMade) await flagSupersededVersions(db)
-  return isMade ?? false
+  if (isStateChanged) await flagSupersededVersions(db)
+  return isStateChanged ?? false
 }
 
 /** @throws UserError when a publication conflicted or was cancelled: it changed no plan. Otherwise returns the publication. */
@@ -158,7 +159,7 @@ export async function requirePublication({ db, target }: Store, id: number): Pro
  * Approves a waiting publication: schedules it if its time is in the future, or else publishes it, merged with later changes by others.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
  * @returns undefined when the publication was not approved, because it needs a merge, and others published after `seenRevision`.
- * @throws UserError when the publication conflicts, is by `actor`, or does not wait for approval any more.
+ * @throws UserError when the publication conflicts, is by `actor`, does not wait for approval any more, or others published again and again.
  */
 export async function approvePublication(
   store: Store,
@@ -166,15 +167,15 @@ export async function approvePublication(
   { actor, note }: Attribution,
   seenRevision?: number,
 ): Promise<PublicationRow | undefined> {
-  const pending = await requirePublication(store, publicationId)
-  checkApprovable(store, pending, actor)
+  const rowBefore = await requirePublication(store, publicationId)
+  checkApprovable(store, rowBefore, actor)
   const decision = { publicationId, actor, note }
-  const isInFuture = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
+  const isInFuture = rowBefore.dueAt !== null && rowBefore.dueAt > (await selectNowSeconds(store.db))
   const isScheduled = isInFuture && (await approveAndSchedule(store, decision))
-  const outcome = isScheduled || (await approveNow(store, decision, seenRevision))
-  if (outcome === 'unseen') return undefined
+  const isDecided = isScheduled || (await approveNow(store, decision, seenRevision))
+  if (isDecided === 'unseen') return undefined
   const row = await requirePublication(store, publicationId)
-  if (!outcome) {
+  if (!isDecided) {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
   requirePublishedOrPending(store, row)
@@ -204,13 +205,15 @@ function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> 
  */
 async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
   const { publicationId, actor } = decision
+  const isByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
   const outcome = await publishPending(store.db, decision, 'approve', async (comparison) => {
     const wasSeen = seenRevision === undefined || seenRevision === comparison.comparedRevision
+    // This result ends `publishPending`, although nothing was published.
     if (comparison.isMerged && !wasSeen) return 'unseen'
     const tryToApprove = async () => (await publishIfNewest(store.db, decision, 'approve', comparison)) !== undefined
-    const isMade = await changeStateOnce(store, publicationId, tryToApprove, ({ approvedBy }) => approvedBy === actor)
+    const isApproved = await changeStateOnce(store, publicationId, tryToApprove, isByActor)
     // Undefined makes `publishPending` compare the publication again.
-    return isMade ? true : undefined
+    return isApproved ? true : undefined
   })
   if (outcome.kind === 'published') return outcome.result
   if (outcome.kind !== 'conflict') return false
@@ -218,20 +221,21 @@ async function approveNow(store: Store, decision: Decision, seenRevision?: numbe
   return changeStateOnce(store, publicationId, tryToEnd, ({ conflict }) => conflict !== null)
 }
 
+/** @throws UserError when the publication is published or cancelled already. @returns the row of the cancelled publication. */
 export async function cancelPublication(
   store: Store,
   publicationId: number,
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
   const problem = 'can’t be cancelled'
-  const open = await requirePublication(store, publicationId)
-  if (!isOpen(open)) throw makeStateError(store, open, problem)
+  const rowBefore = await requirePublication(store, publicationId)
+  if (!isOpen(rowBefore)) throw makeStateError(store, rowBefore, problem)
   const decision = { publicationId, actor, note }
   const tryToCancel = () => endAsCancelled(store.db, decision)
   const isCancelledByActor = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
-  const isMade = await changeStateOnce(store, publicationId, tryToCancel, isCancelledByActor)
+  const isCancelled = await changeStateOnce(store, publicationId, tryToCancel, isCancelledByActor)
   const row = await requirePublication(store, publicationId)
-  if (!isMade) throw makeStateError(store, row, problem)
+  if (!isCancelled) throw makeStateError(store, row, problem)
   return row
 }
 
