@@ -93,14 +93,14 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
     /** @returns undefined when the change fits. */
     findObstacle: (): Obstacle | undefined => {
       if (conflicts.length > 0) return { kind: 'changed_fields', conflicts }
-      const [first] = contradictions
-      if (first === undefined) return undefined
-      return { kind: getKind(first), contradictions }
+      const [firstContradiction] = contradictions
+      if (firstContradiction === undefined) return undefined
+      return { kind: getObstacleKind(firstContradiction), contradictions }
     },
   }
 }
 
-const getKind = ({ field }: Contradiction) => (field === 'identifier' || field === 'members' ? field : 'object')
+const getObstacleKind = ({ field }: Contradiction) => (field === 'identifier' || field === 'members' ? field : 'object')
 
 /** Plans must agree on shared values with the same key. */
 const makeValueKey = ({ field, id }: SharedValue) => `${field} ${String(id)}`
@@ -163,7 +163,7 @@ export function nameContradictions(obstacle: Extract<Obstacle, { contradictions:
   return nameSome(
     obstacle.contradictions.flatMap((contradiction) => {
       const { plan, otherPlan } = contradiction
-      if (getKind(contradiction) !== obstacle.kind) return []
+      if (getObstacleKind(contradiction) !== obstacle.kind) return []
       if (obstacle.kind === 'identifier') return plan
       return listDifferingMembers(contradiction).map((path) => `${path} of ${plan} and of ${otherPlan}`)
     }),

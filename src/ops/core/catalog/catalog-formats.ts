@@ -48,7 +48,7 @@ export async function readUpdate(file: string, bytes: Uint8Array): Promise<Catal
   throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
 }
 
-/** Detects the format of a file by its content. A text is also JSON if the name ends with .json. @returns JSON text, or a spreadsheet. */
+/** Detects the format of a file by its content. A text counts as JSON if the name ends with .json, too. @returns JSON text, or a spreadsheet. */
 async function readContent(file: string, bytes: Uint8Array): Promise<string | Spreadsheet> {
   if (bytes.length === 0) throw new UserError('The file is empty.')
   if (detectFileKind(bytes) === 'xlsx') return parseXlsx(bytes)

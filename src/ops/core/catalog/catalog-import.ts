@@ -55,9 +55,9 @@ export async function prepareUpdate(
     const baseIds = new Set(base?.map(({ id }) => id))
     const baseIdentifiers = new Set(base?.map(({ identifier }) => identifier))
     // The file can also update plans that were added after its export, unless an exported plan had their ID or identifier.
-    const added = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseIdentifiers.has(identifier))
+    const addedPlans = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseIdentifiers.has(identifier))
     // Without a base, the file overwrites later changes.
-    const updatable = base ? [...base, ...added] : current
+    const updatable = base ? [...base, ...addedPlans] : current
     const { plans, defects } = applyPatches(file, updatable)
     if (defects.length > 0) throw makeDefectError(defects)
     return { base: base && updatable, plans }
@@ -78,41 +78,41 @@ async function prepareMerge(
   { isPruning = false, isOverwriting = false }: ImportChoice,
   readPlans: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
-  const { origin: currentOrigin, plans: stored } = await selectCatalog(db)
-  const exported = origin && !isOverwriting ? await selectExportedCatalog(db, origin, currentOrigin) : undefined
+  const { origin: currentOrigin, plans: storedPlans } = await selectCatalog(db)
+  const exportedPlans = origin && !isOverwriting ? await selectExportedCatalog(db, origin, currentOrigin) : undefined
   // The plans of a file have every field of the schema. For the merge, older plans of the catalog get the fields that were added later.
-  const current = stored.map((plan) => fillOlderPlan(plan))
+  const current = storedPlans.map((plan) => fillOlderPlan(plan))
   const { base, plans } = readPlans(
-    exported?.map((plan) => fillOlderPlan(plan)),
+    exportedPlans?.map((plan) => fillOlderPlan(plan)),
     current,
   )
-  const storedById = new Map(stored.map((plan) => [plan.id, plan]))
+  const storedById = new Map(storedPlans.map((plan) => [plan.id, plan]))
   // Keeps fields that the stored plan has and this version of the code doesn't know.
   const file = plans.map((plan) => Object.assign({}, storedById.get(plan.id), plan))
-  const merged = mergeCatalog({ base, file, current, isPruning })
-  await refuseConflicts(db, merged, origin?.revision)
-  const kept = merged.flatMap(({ after }) => after ?? [])
-  const mismatches = findIdentityMismatches(kept, stored)
+  const mergedChanges = mergeCatalog({ base, file, current, isPruning })
+  await refuseConflicts(db, mergedChanges, origin?.revision)
+  const keptPlans = mergedChanges.flatMap(({ after }) => after ?? [])
+  const mismatches = findIdentityMismatches(keptPlans, storedPlans)
   if (mismatches.length > 0) throw makeDefectError(mismatches)
 
   // Compares with the stored plans, so that the import of an export adds a new field to older plans.
-  const changes = merged
+  const changes = mergedChanges
     .map(({ planId, after }) => ({ planId, before: storedById.get(planId) ?? null, after }))
     .filter(({ before, after }) => !isSameJson(before, after))
     .toSorted((a, b) => a.planId - b.planId)
   const changedIds = new Set(changes.map(({ planId }) => planId))
-  const others = stored.filter(({ id }) => !changedIds.has(id))
+  const others = storedPlans.filter(({ id }) => !changedIds.has(id))
   const currentById = new Map(current.map((plan) => [plan.id, plan]))
   const hasOnlyOldValues =
     changes.length === 0 && file.some((plan) => !isSameJson(plan, currentById.get(plan.id) ?? null))
-  const takenBack = exported ? [] : await describeTakenBack(db, changes)
+  const takenBackWarnings = exportedPlans ? [] : await describeTakenBack(db, changes)
   return {
     baseRevision: currentOrigin.revision,
     changes,
-    unchanged: merged.length - changes.length,
+    unchanged: mergedChanges.length - changes.length,
     isMerged: base !== undefined,
     sheet,
-    warnings: takenBack.map(
+    warnings: takenBackWarnings.map(
       (warning) => `${warning} To keep these values, export the catalog now, and edit the new file.`,
     ),
     notes: [
@@ -127,6 +127,7 @@ async function prepareMerge(
   }
 }
 
+/** @throws UserError when a plan has a conflict. @param exportRevision the revision of the file. */
 async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], exportRevision?: number) {
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length === 0) return

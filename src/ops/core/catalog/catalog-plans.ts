@@ -21,7 +21,7 @@ import { UserError } from '../../shared/user-error.ts'
 
 export type { PlanSummary }
 
-/** A future time adds the changes scheduled until then. @throws UserError for an unknown country, or a time before the first publication. */
+/** Lists plans, at a future time with the changes scheduled until then. @throws UserError for an unknown country, or a time before the first publication. */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
   const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
@@ -39,9 +39,9 @@ export async function listSummaries(store: Store, country?: string, atSeconds?: 
 
 async function forecastCatalog(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const { plans } = await selectCatalog(store.db)
-  const changed = await forecastPlans(store, atSeconds)
-  const unchanged = plans.filter(({ id }) => !changed.has(id))
-  return [...unchanged, ...changed.values()].flatMap((plan) => plan ?? []).toSorted((a, b) => a.id - b.id)
+  const changedById = await forecastPlans(store, atSeconds)
+  const unchangedPlans = plans.filter(({ id }) => !changedById.has(id))
+  return [...unchangedPlans, ...changedById.values()].flatMap((plan) => plan ?? []).toSorted((a, b) => a.id - b.id)
 }
 
 async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
@@ -96,8 +96,8 @@ export async function requirePlan(store: Store, name: string, atSeconds?: number
 
 /** @param name the plan's identifier or ID. @returns also the revision of the catalog. @throws UserError when there is no such plan. */
 export async function requireCurrentPlan(store: Store, name: string): Promise<{ plan: CatalogPlan; revision: number }> {
-  const found = await selectCatalogPlan(store.db, name)
-  if (found) return found
+  const planAndRevision = await selectCatalogPlan(store.db, name)
+  if (planAndRevision) return planAndRevision
   const see = (await suggestPlan(store, name)) ?? `See: ${describeCommand(store.target, 'plan', 'list')}`
   throw new UserError([`There is no plan ${abbreviate(name)}.`, see])
 }

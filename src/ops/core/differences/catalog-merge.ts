@@ -21,18 +21,18 @@ export interface MergedChange extends PlanChange {
 
 /** Merges the plans of a file, and the plans that pruning removes. @returns a change for each, even if the plan stays the same. */
 export function mergeCatalog({ base, file, current, isPruning }: MergeInput): MergedChange[] {
-  const exported = base ?? current
+  const exportedPlans = base ?? current
   // A plan with the same ID and another identifier than in the file is another plan: its fields must not be merged.
-  const fileIdentifiers = new Map([...exported, ...file].map(({ id, identifier }) => [id, identifier]))
+  const fileIdentifiers = new Map([...exportedPlans, ...file].map(({ id, identifier }) => [id, identifier]))
   const indexSamePlans = (plans: readonly CatalogPlan[]) =>
     new Map(plans.filter(({ id, identifier }) => fileIdentifiers.get(id) === identifier).map((plan) => [plan.id, plan]))
-  const exportedById = indexSamePlans(exported)
+  const exportedById = indexSamePlans(exportedPlans)
   const currentById = indexSamePlans(current)
   const changes = file.map((after): PlanChange => {
     return { planId: after.id, before: exportedById.get(after.id) ?? null, after }
   })
   const fileIds = new Set(file.map(({ id }) => id))
-  for (const before of isPruning ? exported : []) {
+  for (const before of isPruning ? exportedPlans : []) {
     if (currentById.has(before.id) && !fileIds.has(before.id)) changes.push({ planId: before.id, before, after: null })
   }
   // Leaves out a plan that the file keeps unchanged, and that others removed after its export.

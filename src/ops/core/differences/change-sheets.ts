@@ -53,7 +53,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   const messages = new Map<ChangedField, string[]>()
   for (const { subject, field: path, message } of doubts) {
     const planFields = fieldsByPlan.get(subject) ?? []
-    const doubtedFields = planFields.filter(({ field }) => isAbout(path, field))
+    const doubtedFields = planFields.filter(({ field }) => isDoubtAboutField(path, field))
     // A doubt about an unchanged field, such as the name of a plan that appears on a list, stands in all rows of the plan.
     for (const changed of doubtedFields.length > 0 ? doubtedFields : planFields) {
       messages.set(changed, [...(messages.get(changed) ?? []), message])
@@ -64,14 +64,14 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
     return [plan, name, field, encodeValue(before), encodeValue(after), (messages.get(changed) ?? []).join(' ')]
   })
   const redRowCount = rows.filter(isDoubtful).length
-  const ordered = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
+  const orderedRows = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))
   const header = ['plan', 'name', 'field', 'before', 'after', 'doubt']
-  const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...ordered], isFitted: true, redRowCount }
+  const sheet: WrittenSheet = { name: 'Changes', rows: [header, ...orderedRows], isFitted: true, redRowCount }
   return formatXlsx(sheet, { name: 'Lists', rows: makeCountryRows(changes.map(compareChange), lists), isFitted: true })
 }
 
 /** Tells if a doubt is about a field. One of the two paths may be an object, such as `category`, and the other its member. */
-function isAbout(doubtPath: string | undefined, field: string): boolean {
+function isDoubtAboutField(doubtPath: string | undefined, field: string): boolean {
   if (doubtPath === undefined) return false
   return field === doubtPath || field.startsWith(`${doubtPath}.`) || field === shortenToObject(doubtPath)
 }

@@ -38,9 +38,9 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
       defects.push({ place, expected: 'the identifier of a plan', found: describeValue(identifier) })
       continue
     }
-    const earlier = patches.get(identifier)
-    if (earlier) {
-      defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: earlier.place })
+    const earlierPatch = patches.get(identifier)
+    if (earlierPatch) {
+      defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: earlierPatch.place })
     } else patches.set(identifier, { identifier, fields, place: row.place })
   }
   const { origin, sheet, notes } = table
@@ -51,7 +51,7 @@ export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
 export function parseAssignments(assignments: readonly string[]): FieldPatch & { defects: Defect[] } {
   const defects: Defect[] = []
   const fields: Record<string, unknown> = {}
-  const seen = new Set<string>()
+  const seenNames = new Set<string>()
   for (const assignment of assignments) {
     const [, name, text = ''] = /^([^=]*)=(.*)$/s.exec(assignment) ?? []
     const addDefect = (expected: string, found: string) =>
@@ -69,14 +69,14 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
       defects.push({ place: typedInCommand, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
       addDefect(`no value, because partners know the plan by its ${name}`, describeValue(text))
-    } else if (seen.has(name)) addDefect('one value', 'a second')
+    } else if (seenNames.has(name)) addDefect('one value', 'a second')
     else if (text === '') addDefect('a value after the equals sign, or null for no value', 'nothing')
     else {
       const value = decodeCell(column.kind, text)
       if (column.member === undefined) fields[name] = value
-      else fields[column.field] = { ...toObject(fields[column.field]), [column.member]: value }
+      else fields[column.field] = { ...getObjectOrEmpty(fields[column.field]), [column.member]: value }
     }
-    seen.add(name)
+    seenNames.add(name)
   }
   return { fields, place: typedInCommand, defects }
 }
@@ -91,26 +91,27 @@ export function indexSharedObjects(plans: readonly CatalogPlan[]): SharedObjects
   return new Map(objects.map(({ field, id, value }) => [makeSharedObjectKey(field, id), value]))
 }
 
-/** Returns the same `before` if nothing changes. @param shared the objects that the patch may refer to by their IDs. */
+/** Applies a patch to the plan `before`, and checks the plan. @param shared the objects that the patch may refer to by their IDs. */
 export function applyPatch(
   before: CatalogPlan,
   { fields, place }: FieldPatch,
   shared: SharedObjects,
 ): { plan: CatalogPlan } | { defects: Defect[] } {
-  const patched: Record<string, unknown> = { ...before }
+  const patchedPlan: Record<string, unknown> = { ...before }
   for (const [name, value] of Object.entries(fields)) {
-    patched[name] = patchField(name, Reflect.get(before, name), value, shared)
+    patchedPlan[name] = patchField(name, Reflect.get(before, name), value, shared)
   }
   // Unless the patch opens or closes the plan, the note decides: a plan is open if it has no note.
-  if (patched['isInvestable'] === before.isInvestable) patched['isInvestable'] = patched['nonInvestableNote'] === null
-  if (isSameJson(before, patched)) return { plan: before }
-  const { data, error } = catalogPlanSchema.safeParse(patched)
+  if (patchedPlan['isInvestable'] === before.isInvestable)
+    patchedPlan['isInvestable'] = patchedPlan['nonInvestableNote'] === null
+  if (isSameJson(before, patchedPlan)) return { plan: before }
+  const { data, error } = catalogPlanSchema.safeParse(patchedPlan)
   if (data) return { plan: data }
-  const defects = listDefects(error, patched, place)
+  const defects = listDefects(error, patchedPlan, place)
   for (const defect of defects) {
     const [name = ''] = defect.place.field?.split('.') ?? []
     // If no plan has an object with the ID of the patch, `patchObject` returns the object of the patch itself.
-    const isIdUnknown = toObject(fields[name])['id'] !== undefined && patched[name] === fields[name]
+    const isIdUnknown = getObjectOrEmpty(fields[name])['id'] !== undefined && patchedPlan[name] === fields[name]
     if (isIdUnknown) defect.fix = `No plan has this ${name}.id: is it mistyped?`
   }
   return { defects }
@@ -120,12 +121,12 @@ export function applyPatch(
 function patchField(name: string, before: unknown, given: unknown, shared: SharedObjects): unknown {
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(given) || shape === undefined || 'kind' in shape) return given
-  if ('members' in shape) return patchObject(name, toObject(before), given, shared)
-  const amounts = { ...toObject(before), ...given }
+  if ('members' in shape) return patchObject(name, getObjectOrEmpty(before), given, shared)
+  const amounts = { ...getObjectOrEmpty(before), ...given }
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== null))
 }
 
-function toObject(value: unknown): Record<string, unknown> {
+function getObjectOrEmpty(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {}
 }
 
@@ -143,10 +144,10 @@ function patchObject(
   const patched = { ...before, ...patch }
   if (patch['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (patch['id'] === undefined || patch['id'] === before['id']) return patched
-  const other = shared.get(makeSharedObjectKey(field, patch['id']))
+  const otherObject = shared.get(makeSharedObjectKey(field, patch['id']))
   // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
-  const changed = Object.entries(patch).filter(([member, value]) => value !== before[member])
-  return other ? { ...other, ...Object.fromEntries(changed) } : patch
+  const changedMembers = Object.entries(patch).filter(([member, value]) => value !== before[member])
+  return otherObject ? { ...otherObject, ...Object.fromEntries(changedMembers) } : patch
 }
 
 /** Patches plans of the catalog. @returns the patched plans, and all defects of the file. If there is a defect, some plans are missing. */

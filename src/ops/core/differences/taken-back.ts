@@ -12,19 +12,20 @@ const recentSeconds = 30 * 86_400
 export async function describeTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const planIds = changes.map(({ planId }) => planId)
   const since = (await selectNowSeconds(db)) - recentSeconds
-  const recent = await selectPublished(db, { planIds, since })
-  const ids = recent.map(({ id }) => id)
+  const recentPublications = await selectPublished(db, { planIds, since })
+  const ids = recentPublications.map(({ id }) => id)
   const changesById = await selectChangesOf(db, ids, planIds)
-  const recentChanges = recent.flatMap(({ id, actor }): RecentChange[] =>
+  const recentChanges = recentPublications.flatMap(({ id, actor }): RecentChange[] =>
     (changesById.get(id) ?? []).map((change) => Object.assign(change, { publication: `${id} by ${actor}` })),
   )
   const recentByPlan = Map.groupBy(recentChanges, ({ planId }) => planId)
-  const takenBack = new Set(changes.flatMap((change) => listTakenBack(change, recentByPlan.get(change.planId) ?? [])))
-  if (takenBack.size === 0) return []
-  // In the order of `recentChanges`: the latest first.
-  const named = recentChanges.filter((change) => takenBack.has(change))
-  const publications = new Set(named.map(({ publication }) => publication))
-  const plans = new Set(named.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
+  const changesTakenBack = new Set(
+    changes.flatMap((change) => listTakenBack(change, recentByPlan.get(change.planId) ?? [])),
+  )
+  if (changesTakenBack.size === 0) return []
+  const latestFirst = recentChanges.filter((change) => changesTakenBack.has(change))
+  const publications = new Set(latestFirst.map(({ publication }) => publication))
+  const plans = new Set(latestFirst.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
   const names = nameSome([...publications])
   return [`The change takes back values of recent publications (${names}) in ${nameSome([...plans])}.`]
 }
@@ -37,9 +38,9 @@ type RecentChange = PlanChange & { publication: string }
  * @param recent changes of the same plan, the latest first.
  */
 function listTakenBack(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
-  const compared = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
+  const comparedChanges = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
-    const changesOfPath = compared.filter(({ paths }) => paths.has(path))
+    const changesOfPath = comparedChanges.filter(({ paths }) => paths.has(path))
     const isTakenBack = changesOfPath.some(
       ({ earlier, paths }) => paths.get(path)?.from === to && !isNewValue(path, change, earlier),
     )

@@ -50,10 +50,10 @@ export async function prepareFields(
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw makeDefectError(patch.defects)
   return preparePlan(store, identifierOrId, async (before) => {
-    const sharing = await selectPlansSharingValues(store.db, listSharedObjects(patch.fields), [before.id])
-    const patched = applyPatch(before, patch, indexSharedObjects(sharing))
-    if ('defects' in patched) throw makeDefectError(patched.defects)
-    return patched.plan
+    const plansSharingObjects = await selectPlansSharingValues(store.db, listSharedObjects(patch.fields), [before.id])
+    const result = applyPatch(before, patch, indexSharedObjects(plansSharingObjects))
+    if ('defects' in result) throw makeDefectError(result.defects)
+    return result.plan
   })
 }
 

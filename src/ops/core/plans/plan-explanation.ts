@@ -23,6 +23,7 @@ export interface PlanExplanation {
 }
 
 /**
+ * Explains whether a partner sees a plan in its list, and why.
  * @param plan the plan's identifier or ID.
  * @param partner the partner's short name or client ID.
  * @param at explains the list as it was or will be at the end of this Unix second. Default: now.
@@ -71,7 +72,7 @@ export async function explainPlan(
   }
 }
 
-/** @throws UserError when there is no such partner, or the partner is suspended and gets no list. An ended partner is suspended, too. */
+/** @returns the country of the partner's list. @throws UserError for an unknown partner, and for a suspended or ended one, which gets no list. */
 export async function requireListedCountry(store: Store, partnerName: string, atSeconds?: number): Promise<string> {
   const partner = await requirePartner(store, partnerName, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner
