@@ -16,7 +16,7 @@ interface PageOptions {
   reportRows?: ReturnType<typeof makeRowReporter>
 }
 
-/** @param readAfter reads at most `limit` rows after the row with the key `lastKey`; the first rows if it is undefined. */
+/** @param readAfter reads at most `limit` rows after the row with the key `lastKey`, or the first rows if `lastKey` is undefined. */
 export async function* readPages<Row, Key>(
   readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,

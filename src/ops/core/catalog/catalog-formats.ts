@@ -22,7 +22,7 @@ function findFormat(extension: string): FileFormat | undefined {
 type Purpose = 'figures'
 const figureColumn = /^(?:identifier|name|performance.*)$/
 
-/** Chooses the format by the end of the file's name: JSON without an extension. @param purpose limits the columns of a spreadsheet. */
+/** Chooses the format by the file's extension: JSON without one. @throws UserError for another extension, and for JSON with a purpose. */
 export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   const extension = extname(file)
   const format = findFormat(extension)

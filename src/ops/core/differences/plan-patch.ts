@@ -170,9 +170,9 @@ export function applyPatches(
       defects.push({ place, expected, found: describeValue(identifier), fix })
       continue
     }
-    const applied = applyPatch(plan, patch, shared)
-    if ('plan' in applied) plans.push(applied.plan)
-    else defects.push(...applied.defects)
+    const result = applyPatch(plan, patch, shared)
+    if ('plan' in result) plans.push(result.plan)
+    else defects.push(...result.defects)
   }
   return { plans, defects }
 }
