@@ -39,6 +39,12 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
     return entry && entry.expiresAtMs > atMs ? entry : undefined
   }
 
+  /** Lists the entries of a key that the main database had at some time from `fromMs` to `toMs`. Undefined stands for none. */
+  function listEntries(key: string, fromMs: number, toMs: number): (Entry | undefined)[] {
+    const moments = (stored.get(key) ?? []).map(({ atMs }) => atMs).filter((atMs) => atMs > fromMs && atMs <= toMs)
+    return [fromMs, ...moments].map((atMs) => read(key, atMs))
+  }
+
   function write(path: Path, key: string, entry: Entry): void {
     const written = { atMs: clock.nowMs(), entry }
     const known = stored.get(key) ?? []
@@ -76,6 +82,7 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
   return {
     /** Returns the entry that a key had at a moment. */
     read,
+    listEntries,
     /** Creates a binding as the Worker has it. */
     createBinding: (caller: KvCaller): KVNamespace => {
       const getWithMetadata = (key: string) =>

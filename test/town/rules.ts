@@ -110,13 +110,13 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     return !isExcepted && mark !== undefined && fromMs > mark.atMs + markedMs + stepMs + secondMs
   }
 
-  /** Whether a mark has stood in KV for minutes, and D1 has told the isolate nothing since. */
+  /** Whether KV has had a mark for minutes, without a newer copy in between, and D1 has told the isolate nothing since. */
   function isMarked({ isolate, fromMs }: Answer, account: Account) {
     const stepMs = isolate.steppedAtMs > fromMs - 2 * markedMs ? behindMs + aheadMs : 0
-    const [mark = 0, now = 0] = [fromMs - markedMs - stepMs - secondMs, fromMs].map((atMs) =>
-      Number(kv.read(keyOf(account), atMs)?.metadata['endedAtMs'] ?? 0),
-    )
-    return mark > 0 && now >= mark && isolate.d1AnsweredAtMs < mark && isolate.kvFailedAtMs < fromMs - markedMs - stepMs
+    const entries = kv.listEntries(keyOf(account), fromMs - markedMs - stepMs - secondMs, fromMs)
+    const [mark = 0, ...laterMarks] = entries.map((entry) => Number(entry?.metadata['endedAtMs'] ?? 0))
+    const wasKept = laterMarks.every((endedAtMs) => endedAtMs >= mark)
+    return mark > 0 && wasKept && isolate.d1AnsweredAtMs < mark && isolate.kvFailedAtMs < fromMs - markedMs - stepMs
   }
 
   /** Whether an isolate must have what answers a question in an outage, in memory or in KV. */
