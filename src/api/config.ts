@@ -44,7 +44,9 @@ export type ReadConfig = (env: object) => Promise<Config>
 export function createConfigReader(): ReadConfig {
   const configs = new WeakMap<object, Config>()
   return async (env) => {
-    const config = configs.get(env) ?? (await parseConfig(env))
+    const rememberedConfig = configs.get(env)
+    if (rememberedConfig) return rememberedConfig
+    const config = await parseConfig(env)
     configs.set(env, config)
     return config
   }

@@ -103,7 +103,7 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
 const getObstacleKind = ({ field }: Contradiction) => (field === 'identifier' || field === 'members' ? field : 'object')
 
 /** Plans must agree on shared values with the same key. */
-const makeValueKey = ({ field, id }: SharedValue) => `${field} ${String(id)}`
+export const makeValueKey = ({ field, id }: Pick<SharedValue, 'field' | 'id'>) => `${field} ${String(id)}`
 const readIdentifier = (plan: PlainPlan) => String(plan['identifier'])
 
 function listSharedValues(plan: PlainPlan): SharedValue[] {

@@ -66,7 +66,11 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
     return readable
   }
 
-  /** Creates a 304 or a 200. @param headers of both, including ETag. @throws ApiError with a 503 when the bodies of readers leave no room */
+  /**
+   * Creates the response: a 304 if the client has the list with this ETag, otherwise a 200.
+   * @param headers are sent with either status, and include the ETag
+   * @throws ApiError with a 503 when unfinished responses leave no memory for this body
+   */
   return (
     request: Pick<Request, 'method' | 'headers'>,
     { body, etag }: { body: Uint8Array; etag: string },

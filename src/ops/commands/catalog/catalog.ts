@@ -201,7 +201,7 @@ export const catalog = {
         run.warn(...formatWarnings(doubts.warnings))
         const futureDueAt = row.dueAt !== null && row.dueAt * 1000 > run.clock.nowMs() ? row.dueAt : undefined
         const ifPublished = `be published ${describeWhen(futureDueAt, { needsApproval: false })}`
-        const effect = row.expectedConflict === null ? ifPublished : 'end as conflicted; catalog redo can make it again'
+        const effect = row.willConflict === null ? ifPublished : 'end as conflicted; catalog redo can make it again'
         await run.confirm(`Publication ${id} will ${effect}.`)
         const approvedRow = await approvePublication(run.store, id, run.attribution, revision)
         if (approvedRow !== undefined) return makeDecisionOutput(row, approvedRow, run)
@@ -283,8 +283,7 @@ async function describeMerge(store: Store, id: number): Promise<string> {
 
 /** @returns today's doubts about a publication. The warnings begin with the publication's conflict, and with those that its author saw. */
 async function readDoubts(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
-  const conflict =
-    row.expectedConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.expectedConflict}.`]
+  const conflict = row.willConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.willConflict}.`]
   const doubts = await listDoubts(store, row, changes)
   return { ...doubts, warnings: [...new Set([...conflict, ...row.warnings, ...doubts.warnings])] }
 }

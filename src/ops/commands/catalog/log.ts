@@ -113,10 +113,10 @@ export const log = verb({
  * @param plan the identifier or the ID that was typed after --plan. An ID may have belonged to several plans, so the entry names the plan.
  */
 function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: string): Entry {
-  const { id, state, planCount, actor: by, undoneId, expectedConflict } = row
+  const { id, state, planCount, actor: by, undoneId, willConflict } = row
   const planPrefix = change === undefined || change.identifier === plan ? '' : `${change.identifier}: `
   const parts = [
-    expectedConflict === null ? state : 'will conflict',
+    willConflict === null ? state : 'will conflict',
     ...(undoneId === null ? [] : [`undoes ${undoneId}`]),
     change ? `${planPrefix}${describeChange(change)}` : formatPlanCount(planCount),
   ]
@@ -133,13 +133,12 @@ function makePublicationEntry(row: ForecastRow, change?: PlanDifference, plan?: 
 
 /** Joins notes, conflict, cancellation and approval: `Target reached; approved by ben: Checked.` If there is only an approval, or nothing, starts with the command. */
 function describeReasons(row: ForecastRow): string {
-  const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, expectedConflict } =
-    row
+  const { state, actor, note, command, approvedBy, approvedNote, decidedBy, decidedNote, conflict, willConflict } = row
   const isCancelledByOther = state === 'cancelled' && decidedBy !== null && decidedBy !== actor
   // If the approver also decided, `decidedNote` is the note of the approval.
   const decisionNote = decidedBy === approvedBy ? null : decidedNote
   const decision = isCancelledByOther ? describeAct('cancelled', decidedBy, decidedNote) : decisionNote
-  const reasons = [note, decision, conflict, expectedConflict].filter((text) => text !== null)
+  const reasons = [note, decision, conflict, willConflict].filter((text) => text !== null)
   const approval = approvedBy === null ? [] : [describeAct('approved', approvedBy, approvedNote)]
   const parts = [...(reasons.length === 0 ? [command] : reasons), ...approval]
   // Only the last part keeps the full stop of its sentence.

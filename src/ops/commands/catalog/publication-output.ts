@@ -117,9 +117,8 @@ function formatCountsByCountry(plans: readonly PlanDifference[]): string {
   return `Plans by country: ${parts.join('; ')}`
 }
 
-/** Formats the row of a publication for --json, where programs read `willConflict`. Leaves out the fields that only the program needs. */
+/** Formats the row of a publication for --json, without the fields that only the program needs. */
 export function publicationRowToJson(publication: PublicationRow & Partial<ForecastRow>) {
-  const { conflictsWith: _by, baseRevision: _base, needsApproval: _needsApproval, ...listed } = publication
-  const { expectedConflict: willConflict, ...row } = listed
-  return formatTimes(willConflict === undefined ? row : { ...row, willConflict })
+  const { conflictsWith: _by, baseRevision: _base, needsApproval: _needsApproval, ...row } = publication
+  return formatTimes(row)
 }

@@ -32,8 +32,8 @@ export const why = verb({
 
 /** `At 2026-12-01 09:00 in Africa/Nairobi (…): appears in KE (publication 12).` */
 export function describePending({ publication, change }: PendingChange): string {
-  const { id, expectedConflict } = publication
+  const { id, willConflict } = publication
   const when = describeDue(publication)
-  const problem = expectedConflict === null ? '' : `, which conflicts now: ${expectedConflict}`
+  const problem = willConflict === null ? '' : `, which conflicts now: ${willConflict}`
   return `${when.charAt(0).toUpperCase()}${when.slice(1)}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
 }

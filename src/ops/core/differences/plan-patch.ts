@@ -1,6 +1,6 @@
 // A patch changes some fields of a plan. It comes from a row of a spreadsheet or from a command line.
 import { isJsonObject } from '../../../json.ts'
-import { listSharedObjects } from '../../../catalog/fit.ts'
+import { listSharedObjects, makeValueKey } from '../../../catalog/fit.ts'
 import { isSameJson } from '../../../catalog/merge-plan.ts'
 import { listDefects, type CatalogFile } from '../file-formats/catalog-file.ts'
 import { makeUnknownNameDefect, typedInCommand, type Defect, type Place } from '../file-formats/defect.ts'
@@ -84,11 +84,9 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
 /** The objects that plans share, such as categories, by their field and ID: the key is `category 5`. */
 type SharedObjects = ReadonlyMap<string, object>
 
-const makeSharedObjectKey = (field: string, id: unknown) => `${field} ${String(id)}`
-
 export function indexSharedObjects(plans: readonly CatalogPlan[]): SharedObjects {
   const objects = plans.flatMap((plan) => listSharedObjects(plan))
-  return new Map(objects.map(({ field, id, value }) => [makeSharedObjectKey(field, id), value]))
+  return new Map(objects.map((object) => [makeValueKey(object), object.value]))
 }
 
 /** Applies a patch to the plan `before`, and checks the plan. @param shared the objects that the patch may refer to by their IDs. */
@@ -144,7 +142,7 @@ function patchObject(
   const patched = { ...before, ...patch }
   if (patch['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (patch['id'] === undefined || patch['id'] === before['id']) return patched
-  const otherObject = shared.get(makeSharedObjectKey(field, patch['id']))
+  const otherObject = shared.get(makeValueKey({ field, id: patch['id'] }))
   // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
   const changedMembers = Object.entries(patch).filter(([member, value]) => value !== before[member])
   return otherObject ? { ...otherObject, ...Object.fromEntries(changedMembers) } : patch

@@ -43,13 +43,25 @@ function describeConflict(
   obstacle: Obstacle,
   changes: readonly PlanChange[],
 ): string {
-  let reason = 'has plans with other fields than this change'
-  if (obstacle.kind === 'changed_fields') reason = `also changes ${nameConflicts(obstacle.conflicts)}`
-  if (obstacle.kind === 'object') reason = `contradicts this change: ${nameContradictions(obstacle)} would differ`
-  if (obstacle.kind === 'identifier')
-    reason = `uses identifiers of this change for other plans: ${nameContradictions(obstacle)}`
   const counts = `plans: ${planCount} in publication ${id}, ${changes.length} here`
-  return `The pending publication ${id} by ${actor} ${reason}. Whichever is published second will fail, and none of its plans will change (${counts}).`
+  return `The pending publication ${id} by ${actor} ${describeReason(obstacle)}. Whichever is published second will fail, and none of its plans will change (${counts}).`
+}
+
+/** Says why a publication conflicts with a change, as the end of a sentence about the publication. */
+function describeReason(obstacle: Obstacle): string {
+  switch (obstacle.kind) {
+    case 'changed_fields':
+      return `also changes ${nameConflicts(obstacle.conflicts)}`
+    case 'identifier':
+      return `uses identifiers of this change for other plans: ${nameContradictions(obstacle)}`
+    case 'object':
+      return `contradicts this change: ${nameContradictions(obstacle)} would differ`
+    case 'members':
+      return 'has plans with other fields than this change'
+    case 'incomplete':
+    case 'restored':
+      return 'can’t be published'
+  }
 }
 
 /**

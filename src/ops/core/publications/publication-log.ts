@@ -29,8 +29,8 @@ export interface LogFilter {
 }
 
 export type ForecastRow = PublicationRow & {
-  /** Why a pending publication will not be published. Null when it will, and for publications that are not pending. */
-  expectedConflict: string | null
+  /** A text: why a pending publication will not be published. Null when it will, and for publications that are not pending. */
+  willConflict: string | null
   /** The IDs of the earlier pending publications that cause the conflict. */
   conflictsWith: readonly number[]
 }
@@ -66,7 +66,7 @@ async function listForForecast(db: OperatorDatabase, rows: readonly PublicationR
 
 function addObstacle(row: PublicationRow, obstacle: Obstacle | undefined): ForecastRow {
   const conflictsWith = obstacle?.kind === 'changed_fields' ? (obstacle.by ?? []) : []
-  return { ...row, expectedConflict: obstacle === undefined ? null : describeObstacle(obstacle), conflictsWith }
+  return { ...row, willConflict: obstacle === undefined ? null : describeObstacle(obstacle), conflictsWith }
 }
 
 function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {

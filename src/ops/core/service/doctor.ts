@@ -222,7 +222,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
     : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < nowSeconds)
   const unapproved = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < nowSeconds)
-  const inConflict = open.filter(({ expectedConflict }) => expectedConflict !== null)
+  const inConflict = open.filter(({ willConflict }) => willConflict !== null)
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
@@ -232,12 +232,12 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${catalogCommand('approve', id)}`,
     ),
-    ...inConflict.map(({ id, expectedConflict, conflictsWith: [earlierId] }) => {
+    ...inConflict.map(({ id, willConflict, conflictsWith: [earlierId] }) => {
       const fix =
         earlierId === undefined
           ? `To make it again: ${catalogCommand('redo', id)}`
           : `To publish it, cancel publication ${earlierId}: ${catalogCommand('cancel', earlierId)}`
-      return `Publication ${id} will conflict: ${expectedConflict}. ${fix}; to cancel publication ${id}: ${catalogCommand('cancel', id)}`
+      return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${catalogCommand('cancel', id)}`
     }),
     ...conflicted.map(
       ({ id, conflict }) =>

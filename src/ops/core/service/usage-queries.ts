@@ -155,7 +155,7 @@ function evaluateAvailability(row: Row): CheckResult {
 function parseNumber(row: Row, column: string): number {
   const count = Number.parseFloat(String(row[column]))
   if (Number.isFinite(count)) return count
-  throw new UserError(`Cloudflare's answer lacks the number "${column}". To see the answer: watch --query NAME`)
+  throw new UserError(`Cloudflare's answer lacks the number "${column}". To see the rows, run watch with --query.`)
 }
 
 function sumCounts(rows: readonly Row[], column: string): number {

@@ -159,14 +159,14 @@ test('a publication conflicts if an earlier one changes the same field, but not 
   const [early, late] = [nextMinute(), nextMinute() + 60]
   const { publication } = await setFields(store, 'cash', ['hint=Late'], { ...request, dueAt: late })
   const listConflicts = async () =>
-    (await listPublications(store, { states: pendingStates })).map(({ expectedConflict }) => expectedConflict)
+    (await listPublications(store, { states: pendingStates })).map(({ willConflict }) => willConflict)
   expect(await listConflicts()).toEqual([null])
   const before = await close('cash', store, early)
   expect(await listConflicts()).toEqual([null, null])
   await setFields(store, 'cash', ['hint=Early', 'name=New'], { ...request, dueAt: early })
   const reason = expect.stringMatching(`^publication ${before.id + 1} .*hint of cash`)
   expect(await listConflicts()).toEqual([null, null, reason])
-  expect((await requirePublicationWithChanges(store, publication?.id ?? 0)).row.expectedConflict).toEqual(reason)
+  expect((await requirePublicationWithChanges(store, publication?.id ?? 0)).row.willConflict).toEqual(reason)
   await setFields(store, 'cash', ['name=Newer'], request)
   expect(await listConflicts()).toEqual(['others changed name of cash', null, null])
 })
@@ -188,8 +188,8 @@ describe('a change that a pending publication will conflict with', () => {
     expect(await readWarnings('cash', { hint: 'New' })).toEqual([])
     expect(await readWarnings('gold', paused)).toEqual([])
     await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
-    const expectedConflict = 'others changed nonInvestableNote of cash'
-    expect(await listPublications(store, { states: pendingStates })).toMatchObject([{ id, expectedConflict }])
+    const willConflict = 'others changed nonInvestableNote of cash'
+    expect(await listPublications(store, { states: pendingStates })).toMatchObject([{ id, willConflict }])
   })
 
   test('is named when the pending one replaces it without a conflict, or would again', async () => {
@@ -270,7 +270,7 @@ describe('with approval', () => {
     await setHint('cash', 'Overtaken')
     await approvePublication(careful, publication?.id ?? 0, boris)
     const id = renamed?.id ?? 0
-    expect((await requirePublicationWithChanges(store, id)).row.expectedConflict).toContain('category.name of cash')
+    expect((await requirePublicationWithChanges(store, id)).row.willConflict).toContain('category.name of cash')
     for (const choice of [{}, { exceptChanged: true }])
       await expect(makeProposal(store, await prepareRedo(store, id, choice))).rejects.toThrow(
         /^Plan "\w+": category.name: expected .*, as in plan "silver"/,
