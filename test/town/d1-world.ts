@@ -44,6 +44,8 @@ const fates: Record<Condition, Fate[]> = {
 export function createD1World({ clock, weather, seed }: Town & { weather: Weather }) {
   const random = createRandom(`${seed} d1`)
   let history: Write[] = []
+  /** The histories that Time Travel replaced, each with the time of its replacement. */
+  const replacedHistories: { untilMs: number; writes: Write[] }[] = []
   const restored = { atMs: -Infinity, version: 0, count: 0 }
   let onWrite = (): number => 0
 
@@ -175,9 +177,14 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     /** @param listen is called after each write, and returns the version of the catalog. */
     watch: (listen: () => number) => void (onWrite = listen),
     restoredAtMs: () => restored.atMs,
-    /** Time Travel: rewinds the primary. @param version the new version of the catalog. */
+    /**
+     * Time Travel: makes the primary as it was at a time, also at a time that an earlier Time Travel took back.
+     * @param version the new version of the catalog.
+     */
     restore(toMs: number, version: number): void {
-      history = history.filter(({ atMs }) => atMs <= toMs)
+      const { writes } = replacedHistories.find(({ untilMs }) => toMs < untilMs) ?? { writes: history }
+      replacedHistories.push({ untilMs: clock.nowMs(), writes: history })
+      history = writes.filter(({ atMs }) => atMs <= toMs)
       primary.close()
       primary = open(history)
       Object.assign(restored, { atMs: clock.nowMs(), version, count: restored.count + 1 })
