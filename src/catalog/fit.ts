@@ -80,9 +80,9 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
       return merge.plan
     },
     /** Lists the shared values that the change adds or changes. Other plans of the catalog must agree with these values. */
-    listNewSharedValues: (): SharedValue[] => [...sharedValues.values()].filter(({ isNew }) => isNew),
+    listValuesToCompare: (): SharedValue[] => [...sharedValues.values()].filter(({ isNew }) => isNew),
     /** Compares the new shared values with plans of the catalog that are not in the change. A caller may leave out plans without such a value. */
-    addOthers: (plans: Iterable<PlainPlan>): void => {
+    addOtherPlans: (plans: Iterable<PlainPlan>): void => {
       for (const plan of plans) {
         for (const shared of listSharedValues(plan)) {
           const own = sharedValues.get(makeValueKey(shared))

@@ -5,7 +5,7 @@ import { writeList } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
 import { ownVersion } from './plan-queries.ts'
-import { readCompared } from './rebase.ts'
+import { readComparedPlans } from './rebase.ts'
 import { openStates, planVersions, publications } from './schema.ts'
 
 /** A publication, without its plans. migrations/*.sql explains the columns. Times are Unix seconds. */
@@ -85,14 +85,14 @@ function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefine
 }
 
 export async function selectChanges(db: OperatorDatabase, id: number, planIds?: readonly number[]) {
-  return (await selectChangesOf(db, [id], planIds)).get(id) ?? []
+  return (await selectChangesByPublication(db, [id], planIds)).get(id) ?? []
 }
 
 /**
  * @param planIds selects only these plans. Default: all.
  * @returns the plans by publication ID, in ascending order; an empty list for a publication without such plans.
  */
-export async function selectChangesOf(
+export async function selectChangesByPublication(
   db: OperatorDatabase,
   ids: readonly number[],
   planIds?: readonly number[],
@@ -101,7 +101,7 @@ export async function selectChangesOf(
   const isOfPlans = planIds && inArray(ownVersion.planId, writeList(planIds))
   const isWanted = and(inArray(publications.id, writeList(ids)), isOfPlans)
   const changesById = new Map(ids.map((id): [number, PlanChange[]] => [id, []]))
-  for await (const page of readCompared(db, isWanted)) {
+  for await (const page of readComparedPlans(db, isWanted)) {
     for (const { publicationId, planId, base, own: after } of page) {
       changesById.get(publicationId)?.push({ planId, before: base, after })
     }

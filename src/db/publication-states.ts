@@ -6,7 +6,7 @@ import {
   makeApprovalValues,
   makeDecisionValues,
   isNewestRevision,
-  updatePublication,
+  updatePublicationIf,
   type Decision,
 } from './publish.ts'
 import { openStates, publications } from './schema.ts'
@@ -21,7 +21,7 @@ export async function makePending(
   comparedRevision: number,
 ): Promise<boolean> {
   const isReady = and(eq(state, 'staging'), isComplete(), isNewestRevision(comparedRevision))
-  return (await updatePublication(db, publicationId, { state: pendingState }, isReady)) !== undefined
+  return (await updatePublicationIf(db, publicationId, { state: pendingState }, isReady)) !== undefined
 }
 
 /** Schedules the publication. @returns false when the publication does not wait for approval, has no future time, or is by the approver. */
@@ -29,12 +29,12 @@ export async function approveForLater(db: Database, decision: Decision): Promise
   const isByOther = sql`lower(${actor}) <> lower(${decision.actor})`
   const isForLater = and(eq(state, 'waiting'), isByOther, gt(dueAt, sql`unixepoch()`))
   const changes = { state: 'scheduled' as const, ...makeApprovalValues(decision) }
-  return (await updatePublication(db, decision.publicationId, changes, isForLater)) !== undefined
+  return (await updatePublicationIf(db, decision.publicationId, changes, isForLater)) !== undefined
 }
 
 /** Cancels a pending or conflicted publication. @returns false when the publication is not open any more. */
 export async function endAsCancelled(db: Database, decision: Decision): Promise<boolean> {
   const changes = { state: 'cancelled' as const, ...makeDecisionValues(decision) }
   const isOpen = inArray(state, openStates)
-  return (await updatePublication(db, decision.publicationId, changes, isOpen)) !== undefined
+  return (await updatePublicationIf(db, decision.publicationId, changes, isOpen)) !== undefined
 }

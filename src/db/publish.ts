@@ -4,7 +4,7 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { writeAssignments, type Assignments } from './column-values.ts'
 import { writeNullable, type Database } from './database.ts'
 import { isComplete, isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { compareAndMerge, comparePublication, type Compared, type Comparison } from './rebase.ts'
+import { compareAndMerge, comparePublication, type Fit, type Comparison } from './rebase.ts'
 import { computeNextNumber } from './record-numbers.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
@@ -60,7 +60,7 @@ export async function publishIfNewest(
   db: Database,
   decision: Decision,
   mode: PublishMode,
-  { baseRevision, comparedRevision }: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
+  { baseRevision, comparedRevision }: Pick<Fit, 'baseRevision' | 'comparedRevision'>,
 ): Promise<number | undefined> {
   const { publicationId, actor } = decision
   const changes = {
@@ -71,12 +71,12 @@ export async function publishIfNewest(
     ...makeDecisionValues(decision),
   }
   const condition = and(isReady(mode, actor), isNewestRevision(comparedRevision), isComplete(sql`${baseRevision}`))
-  const row = await updatePublication(db, publicationId, changes, condition)
+  const row = await updatePublicationIf(db, publicationId, changes, condition)
   return row?.[0] ?? undefined
 }
 
 /** Changes a publication if it fulfils a condition. @returns a row with its revision, null unless it is published; undefined if nothing changed. */
-export async function updatePublication(
+export async function updatePublicationIf(
   db: Database,
   publicationId: number,
   changes: Assignments<typeof publications>,
@@ -92,7 +92,7 @@ export async function updatePublication(
 export const maxAttempts = 10
 
 /** The reason why a publication was not published. `overtaken`: others published during each comparison. */
-export type Refusal = Exclude<Comparison, Compared> | { kind: 'overtaken' }
+export type Refusal = Exclude<Comparison, Fit> | { kind: 'overtaken' }
 
 /** Compares a staged publication, and writes nothing. The result is `unavailable` if the publication is not staged any more. */
 export function compareStaged(db: Database, publicationId: number): Promise<Comparison> {
@@ -107,7 +107,7 @@ export async function publishPending<Result>(
   db: Database,
   { publicationId, actor }: Decision,
   mode: PendingMode,
-  publishOnce: (comparison: Compared) => Promise<Result | undefined>,
+  publishOnce: (comparison: Fit) => Promise<Result | undefined>,
 ): Promise<{ kind: 'published'; result: Result } | Refusal> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const comparison = await compareAndMerge(db, publicationId, isReady(mode, actor))
@@ -122,7 +122,7 @@ export async function publishPending<Result>(
 export async function endAsConflicted(db: Database, decision: Decision, conflict: string): Promise<boolean> {
   const changes = { state: 'conflicted' as const, conflict, ...makeDecisionValues(decision) }
   const isPending = inArray(publications.state, pendingStates)
-  return (await updatePublication(db, decision.publicationId, changes, isPending)) !== undefined
+  return (await updatePublicationIf(db, decision.publicationId, changes, isPending)) !== undefined
 }
 
 /**

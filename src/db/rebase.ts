@@ -16,10 +16,10 @@ import {
   selectVersionAt,
 } from './plan-queries.ts'
 import { planVersions, publications } from './schema.ts'
-import { stagePlans, stageUnchanged, type PlanAfter } from './stage-publication.ts'
+import { stagePlans, stageUnchangedPlans, type PlanAfter } from './stage-publication.ts'
 
 /** A publication that fits the catalog. */
-export interface Compared {
+export interface Fit {
   kind: 'fits'
   /** The revision of the catalog from which the plans to publish were computed, or with which they were merged. */
   baseRevision: number
@@ -30,7 +30,7 @@ export interface Compared {
 }
 
 /** The result of a comparison. `unavailable`: there is no such publication, or it may not be published now. */
-export type Comparison = Compared | { kind: 'conflict'; obstacle: Obstacle } | { kind: 'unavailable' }
+export type Comparison = Fit | { kind: 'conflict'; obstacle: Obstacle } | { kind: 'unavailable' }
 
 /**
  * Compares a publication with the newest revision, and merges the plans that others changed after it was proposed.
@@ -60,7 +60,7 @@ export async function comparePublication(
   const finder = createObstacleFinder<CatalogPlan>()
   const planIds: number[] = []
   let isMerged = false
-  for await (const page of readCompared(db, isPublication, comparedRevision)) {
+  for await (const page of readComparedPlans(db, isPublication, comparedRevision)) {
     const mergedPlans: PlanAfter[] = []
     for (const { planId, isOvertaken, ...compared } of page) {
       const after = finder.add(compared)
@@ -70,7 +70,7 @@ export async function comparePublication(
     isMerged ||= mergedPlans.length > 0
     if (mergedPlans.length > 0 && finder.findObstacle() === undefined) await stageMerged(mergedPlans, comparedRevision)
   }
-  finder.addOthers(await selectPlansSharingValues(db, finder.listNewSharedValues(), planIds))
+  finder.addOtherPlans(await selectPlansSharingValues(db, finder.listValuesToCompare(), planIds))
   const obstacle = finder.findObstacle()
   return obstacle === undefined ? { ...fits, isMerged } : { kind: 'conflict', obstacle }
 }
@@ -88,7 +88,7 @@ export async function compareAndMerge(
     stagePlans(db, publicationId, revision, plans),
   )
   if (comparison.kind !== 'fits' || !comparison.isMerged) return comparison
-  await stageUnchanged(db, publicationId, comparison.comparedRevision)
+  await stageUnchangedPlans(db, publicationId, comparison.comparedRevision)
   return { ...comparison, baseRevision: comparison.comparedRevision }
 }
 
@@ -102,7 +102,7 @@ const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
 const baseVersion = alias(planVersions, 'base')
 const currentVersion = alias(planVersions, 'current')
 
-/** The condition of `readCompared` that others changed a plan after the base. */
+/** The condition of `readComparedPlans` that others changed a plan after the base. */
 const hasLaterVersion = sql`${currentVersion}.rowid is not ${baseVersion}.rowid`
 
 /** A plan of a publication. `isOvertaken`: others changed the plan after the base of the publication. */
@@ -128,7 +128,7 @@ type ComparedRow = [
  * @param isWanted the condition for the plans to read, on `publications` and `ownVersion`.
  * @param revision a revision of the catalog. Without it, ignore `current` and `isOvertaken` in the result.
  */
-export async function* readCompared(
+export async function* readComparedPlans(
   db: Database,
   isWanted: SQL | undefined,
   revision?: number,
@@ -168,12 +168,12 @@ const selectSharedValues = (document: SQLWrapper) => sql`(
 )`
 
 /**
- * Writes the condition for `readCompared` that selects plans of some publications.
+ * Writes the condition for `readComparedPlans` that selects plans of some publications.
  * @param scope `all`: all their plans. `may-conflict`: only plans that can cause a conflict, because others changed the plan after the base,
  * two of the publications change the plan, or the publication changes a shared value of the plan.
  * @param planIds the IDs of plans that the scope `may-conflict` selects, too.
  */
-export function isInScope(
+export function writeScopeCondition(
   publicationIds: readonly number[],
   scope: 'all' | 'may-conflict',
   planIds: readonly number[],

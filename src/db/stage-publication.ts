@@ -37,7 +37,7 @@ export async function stagePublication(
 }
 
 /** Completes a merge: copies the plans that nobody else changed from the base of the publication to the base `mergedRevision`. */
-export async function stageUnchanged(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
+export async function stageUnchangedPlans(db: Database, publicationId: number, mergedRevision: number): Promise<void> {
   const { planId, document, viewableIn, hash } = planVersions
   const isOfPublication = and(eq(publications.id, publicationId), isVersionOf(planVersions, publications))
   const columns = { planId, document, viewableIn, hash }
@@ -113,9 +113,9 @@ async function computeHash(version: Version): Promise<string> {
 }
 
 /** Finds the IDs of publications with a plan that is missing or does not match its stored hash, which no command causes. */
-export async function findChangedPublications(db: Database): Promise<number[]> {
+export async function findDamagedPublications(db: Database): Promise<number[]> {
   const { publicationId, planId, document, viewableIn, hash } = planVersions
-  const changedIds = new Set<number>()
+  const damagedIds = new Set<number>()
   const pages = readPages(
     (lastId: number | undefined, limit) =>
       db.values<[rowid: number, publicationId: number, hash: string, ...Version]>(sql`
@@ -125,13 +125,13 @@ export async function findChangedPublications(db: Database): Promise<number[]> {
   )
   for await (const page of pages) {
     for (const [, id, storedHash, ...version] of page) {
-      if ((await computeHash(version)) !== storedHash) changedIds.add(id)
+      if ((await computeHash(version)) !== storedHash) damagedIds.add(id)
     }
   }
   const incomplete = await db.values<[number]>(sql`
     select ${publications.id} from ${publications} where ${publications.state} <> 'staging' and not ${isComplete()}`)
-  for (const [id] of incomplete) changedIds.add(id)
-  return [...changedIds].toSorted((a, b) => a - b)
+  for (const [id] of incomplete) damagedIds.add(id)
+  return [...damagedIds].toSorted((a, b) => a - b)
 }
 
 const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))

@@ -23,7 +23,7 @@ import { compareAndMerge, selectRestored } from '../../src/db/rebase.ts'
 import {
   deleteAbandonedPublications,
   deleteUnusedVersions,
-  findChangedPublications,
+  findDamagedPublications,
   stagePlans,
   type NewPublication,
 } from '../../src/db/stage-publication.ts'
@@ -87,9 +87,9 @@ test('staged plans have no effect until they are published, all at once, and the
     { planId: 2, before: before[1], after: null },
     { planId: 3, before: null, after: after[1] },
   ])
-  expect(await findChangedPublications(db)).toEqual([])
+  expect(await findDamagedPublications(db)).toEqual([])
   await env.DB.prepare(`update plan_versions set viewable_in = '["UG"]' where plan_id = 3`).run()
-  expect(await findChangedPublications(db)).toEqual([id])
+  expect(await findDamagedPublications(db)).toEqual([id])
 })
 
 const other = { id: examplePlan.fundManager?.id ?? 0, name: 'Other' }
@@ -143,7 +143,7 @@ test('is refused when a part of it was not staged', async () => {
   // Also when it was compared before they were deleted.
   const comparison = { baseRevision: 0, comparedRevision: 0 }
   expect(await publishIfNewest(db, { publicationId: id, actor: 'test', note: null }, 'now', comparison)).toBeUndefined()
-  expect(await findChangedPublications(db)).toEqual([])
+  expect(await findDamagedPublications(db)).toEqual([])
   for (const state of ['waiting', 'scheduled'] as const) expect(await makeStagedPending(db, id, state)).toBe(false)
 })
 

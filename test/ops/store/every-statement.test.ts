@@ -27,15 +27,15 @@ test('the tests above call every function of src/db with a statement', () => {
   // selectChanges calls the first one, selectPublished the second, publishAs the next ones, stageChanges two, and selectCatalog the last one.
   const publishing = [
     'publishIfNewest',
-    'updatePublication',
+    'updatePublicationIf',
     'publishPending',
     'compareStaged',
     'comparePublication',
     'compareAndMerge',
-    'stageUnchanged',
+    'stageUnchangedPlans',
   ]
   const indirect = [
-    'selectChangesOf',
+    'selectChangesByPublication',
     'selectPublications',
     ...publishing,
     'stagePublication',

@@ -45,11 +45,16 @@ import {
   flagSupersededVersions,
   selectDuePublications,
 } from '../../../src/db/publish.ts'
-import { isInScope, readCompared, selectRestored, selectPlansSharingValues } from '../../../src/db/rebase.ts'
+import {
+  writeScopeCondition,
+  readComparedPlans,
+  selectRestored,
+  selectPlansSharingValues,
+} from '../../../src/db/rebase.ts'
 import {
   deleteAbandonedPublications,
   deleteUnusedVersions,
-  findChangedPublications,
+  findDamagedPublications,
   type NewPublication,
 } from '../../../src/db/stage-publication.ts'
 import { isCausedBy } from '../../../src/ops/store/failure.ts'
@@ -95,7 +100,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(await selectDuePublications(db)).toEqual([overtaken])
   expect(await selectRestored(db, [overtaken])).toMatchObject({ restored: [] })
   for (const scope of ['all', 'may-conflict'] as const) {
-    const pages = readCompared(db, isInScope([overtaken], scope, [1]), 9e15)
+    const pages = readComparedPlans(db, writeScopeCondition([overtaken], scope, [1]), 9e15)
     for await (const page of pages) expect(page).toMatchObject([{ planId: 1, isOvertaken: true, current: theirs }])
   }
   const revision = await publishIn('due', overtaken)
@@ -144,9 +149,9 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   expect(await selectChanges(db, overtaken, [1])).toMatchObject([
     { before: { name: 'Approved' }, after: { name: 'Mine' } },
   ])
-  expect(await findChangedPublications(db)).toEqual([])
+  expect(await findDamagedPublications(db)).toEqual([])
   await d1.prepare(`update plan_versions set document = replace(document, 'Mine', 'Yours')`).bind().run()
-  expect(await findChangedPublications(db)).toEqual([overtaken])
+  expect(await findDamagedPublications(db)).toEqual([overtaken])
   await d1.prepare(`update plan_versions set document = replace(document, 'Yours', 'Mine')`).bind().run()
   expect(await countListedPlans(db)).toBe(1)
   expect(await countListedPlans(db, 'KE')).toBe(1)

@@ -4,7 +4,7 @@ import { mergeRules } from '../../../catalog/merge-rules.ts'
 import { comparePlans } from './plan-paths.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
-import { selectChangesOf, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectChangesByPublication, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
 
 const recentSeconds = 30 * 86_400
 
@@ -14,7 +14,7 @@ export async function describeTakenBack(db: OperatorDatabase, changes: readonly 
   const since = (await selectNowSeconds(db)) - recentSeconds
   const recentPublications = await selectPublished(db, { planIds, since })
   const ids = recentPublications.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, ids, planIds)
+  const changesById = await selectChangesByPublication(db, ids, planIds)
   const recentChanges = recentPublications.flatMap(({ id, actor }): RecentChange[] =>
     (changesById.get(id) ?? []).map((change) => Object.assign(change, { publication: `${id} by ${actor}` })),
   )

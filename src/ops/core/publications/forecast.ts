@@ -3,7 +3,7 @@ import { createObstacleFinder, listNewSharedValues, type Obstacle } from '../../
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import type { PlanChange, PublicationRow } from '../../../db/publication-queries.ts'
-import { isInScope, readCompared, selectRestored, selectPlansSharingValues } from '../../../db/rebase.ts'
+import { writeScopeCondition, readComparedPlans, selectRestored, selectPlansSharingValues } from '../../../db/rebase.ts'
 import { createCauseFinder } from './later-changes.ts'
 
 /** Plans by their IDs; null for a plan that does not exist. */
@@ -43,8 +43,8 @@ export async function readPending(
   const rowIds = rows.map(({ id }) => id)
   const { revision, restored } = await selectRestored(db, rowIds)
   const changesById = new Map(rowIds.map((id): [number, PlanChange[]] => [id, []]))
-  const isWanted = isInScope(rowIds, scope, [...plans.keys()])
-  for await (const page of readCompared(db, isWanted, revision)) {
+  const isWanted = writeScopeCondition(rowIds, scope, [...plans.keys()])
+  for await (const page of readComparedPlans(db, isWanted, revision)) {
     for (const { publicationId, planId, base, own, current } of page) {
       changesById.get(publicationId)?.push({ planId, before: base, after: own })
       plans.set(planId, current)
@@ -112,8 +112,8 @@ function forecastPublication(
     return { planId, before: current, after: finder.add({ base, own, current }) }
   })
   const changedIds = new Set(proposedChanges.map(({ planId }) => planId))
-  finder.addOthers([...plans].flatMap(([planId, plan]) => (plan === null || changedIds.has(planId) ? [] : plan)))
-  finder.addOthers(plansWithSharedValues)
+  finder.addOtherPlans([...plans].flatMap(([planId, plan]) => (plan === null || changedIds.has(planId) ? [] : plan)))
+  finder.addOtherPlans(plansWithSharedValues)
   return { obstacle: restoredIds.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }
 }
 

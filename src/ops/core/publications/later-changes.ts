@@ -3,7 +3,7 @@ import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { mergeRules } from '../../../catalog/merge-rules.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
-import { selectChangesOf, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
+import { selectChangesByPublication, selectPublished, type PlanChange } from '../../../db/publication-queries.ts'
 
 export interface LaterChange {
   publicationId: number
@@ -24,7 +24,7 @@ export async function findLaterChanges(
 ): Promise<LaterChange[]> {
   const publications = await selectPublished(db, { planIds, afterRevision })
   const publicationIds = publications.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, publicationIds, planIds)
+  const changesById = await selectChangesByPublication(db, publicationIds, planIds)
   const listCausingFields = createCauseFinder(conflicts)
   return publications.flatMap(({ id, actor, note }) => {
     const phrases = (changesById.get(id) ?? []).flatMap((change) =>

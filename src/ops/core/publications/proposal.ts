@@ -95,7 +95,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
   const finder = createObstacleFinder<CatalogPlan>()
   for (const { before, after } of changes) finder.add({ base: before, own: after, current: before })
   const planIds = changes.map(({ planId }) => planId)
-  finder.addOthers(await selectPlansSharingValues(store.db, finder.listNewSharedValues(), planIds))
+  finder.addOtherPlans(await selectPlansSharingValues(store.db, finder.listValuesToCompare(), planIds))
   const obstacle = finder.findObstacle()
   if (obstacle === undefined) return
   if (obstacle.kind === 'members') {

@@ -4,7 +4,7 @@ import { describeObstacle, type Obstacle } from '../../../catalog/fit.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds, selectSummaries } from '../../../db/catalog-queries.ts'
 import type { OperatorDatabase } from '../../../db/operator-database.ts'
-import { selectChanges, selectChangesOf, selectPublications } from '../../../db/publication-queries.ts'
+import { selectChanges, selectChangesByPublication, selectPublications } from '../../../db/publication-queries.ts'
 import { openStates } from '../../../db/schema.ts'
 import type { Store } from '../../store/store.ts'
 import { suggestName } from '../../shared/suggest-name.ts'
@@ -47,7 +47,7 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   }
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
-  const changesById = planIds && (await selectChangesOf(store.db, rowIds, planIds))
+  const changesById = planIds && (await selectChangesByPublication(store.db, rowIds, planIds))
   const pending = await readPending(store.db, await listForForecast(store.db, rows), { scope: 'may-conflict' })
   const forecast = forecastPublications(pending)
   return rows.map((row) => {
@@ -125,7 +125,7 @@ export async function requirePublicationWithChanges(store: Store, id: number): P
 export async function listLoggedChanges({ db }: Store, publications: readonly PublicationRow[]) {
   const published = publications.filter(({ state }) => state === 'published')
   const publishedIds = published.map(({ id }) => id)
-  const changesById = await selectChangesOf(db, publishedIds)
+  const changesById = await selectChangesByPublication(db, publishedIds)
   return published.flatMap(({ id: number, decidedAt, actor: by, note }) =>
     listChangedFields(changesById.get(number) ?? []).map(({ plan, name, field, before, after }) => {
       // A published publication has `decidedAt`.

@@ -13,7 +13,7 @@ import {
   publishPending,
   type Decision,
 } from '../../../db/publish.ts'
-import type { Compared } from '../../../db/rebase.ts'
+import type { Fit } from '../../../db/rebase.ts'
 import { openStates, pendingStates } from '../../../db/schema.ts'
 import { stagePublication } from '../../../db/stage-publication.ts'
 import { makeTrackedChange } from '../../store/outcome.ts'
@@ -92,7 +92,7 @@ function publishOrMakePending(
   store: Store,
   decision: Decision,
   state: Publication['state'],
-  comparison: Pick<Compared, 'baseRevision' | 'comparedRevision'>,
+  comparison: Pick<Fit, 'baseRevision' | 'comparedRevision'>,
 ): Promise<boolean> {
   const changeState = async () => {
     if (state === 'published') return (await publishIfNewest(store.db, decision, 'now', comparison)) !== undefined

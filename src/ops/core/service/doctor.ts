@@ -3,7 +3,7 @@ import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectAppliedMigrations } from '../../../db/health-queries.ts'
 import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
 import { openStates } from '../../../db/schema.ts'
-import { findChangedPublications } from '../../../db/stage-publication.ts'
+import { findDamagedPublications } from '../../../db/stage-publication.ts'
 import { findCloudflareError, isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
@@ -202,9 +202,9 @@ function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Che
 }
 
 async function checkRecord({ db }: Store): Promise<CheckResult[]> {
-  const changedIds = await findChangedPublications(db)
-  if (changedIds.length === 0) return [ok('The plans of each publication fit their hashes.')]
-  return changedIds.map((id) =>
+  const damagedIds = await findDamagedPublications(db)
+  if (damagedIds.length === 0) return [ok('The plans of each publication fit their hashes.')]
+  return damagedIds.map((id) =>
     problem(
       `The plans of publication ${id} were changed after it was made, or are not complete. See "nightly" in src/worker/ONCALL.md.`,
     ),
