@@ -5,8 +5,9 @@ import { createCommandContext } from './commands/frame/command-context.ts'
 import { runCommandLine } from './commands/command-line.ts'
 
 /**
- * Runs the command that the operator typed, and ends the process with the exit code of the command. Runs in the project's folder,
- * where wrangler finds its configuration. INIT_CWD keeps the operator's folder, because file arguments are relative to it.
+ * Runs the command that the operator typed, and ends the process with the exit code of the command, or with 2 when a successful command
+ * could not write all its output. Runs in the project's folder, where wrangler finds its configuration. INIT_CWD keeps the operator's
+ * folder, because file arguments are relative to it.
  */
 export async function runProgram(): Promise<void> {
   process.env['INIT_CWD'] ??= process.cwd()

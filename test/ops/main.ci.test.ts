@@ -31,7 +31,10 @@ test.each([
 
 test('npm run migrate refuses a flag that it would not use', () => {
   const { status, stderr } = run('npm run -s migrate -- --preview')
-  expect({ status, stderr }).toEqual({ status: 2, stderr: 'Without --remote, migrate takes only --persist-to.\n' })
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: 'Without --remote, migrate takes only --local and --persist-to.\n',
+  })
 })
 
 test('npm run migrate without credentials names them', () => {

@@ -25,7 +25,7 @@ interface Values extends Partial<SharedInput> {
   yes?: boolean
 }
 
-interface ParsedVerb {
+interface AddedVerb {
   command: Command
   verb: Verb
 }
@@ -75,7 +75,7 @@ function isExpectedError(error: unknown): error is Error {
 }
 
 /** Adds all nouns, and loads the verbs of the typed noun only. @param showsAll whether --help lists all nouns. */
-async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<ParsedVerb[]> {
+async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<AddedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')
   for (const [name, { help: summary }] of Object.entries(commands)) {
@@ -95,7 +95,7 @@ async function addCommands(root: Command, noun: string, showsAll: boolean, nowSe
 }
 
 /** Gives commander's object the arguments, flags and help of a verb. @param words the noun and the verb, such as `partner list`. */
-function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): ParsedVerb {
+function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): AddedVerb {
   const { example, args = {}, noArgumentsError, passesFlagsOn } = verb
   for (const [name, { isOptional, isList }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
@@ -117,7 +117,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
   option.makeOptionMandatory(flag.isRequired ?? false)
   if (flag.conflicts) option.conflicts([...flag.conflicts])
   if (flag.default !== undefined) option.default(parseWord(flag.default), flag.default)
-  if (flag.isList) return option.argParser<unknown[] | undefined>((word, parsed = []) => [...parsed, parseWord(word)])
+  if (flag.isList) return option.argParser<unknown[] | undefined>((word, values = []) => [...values, parseWord(word)])
   if (flag.value === undefined) {
     // The default of a flag without a value, false, is set on the command, because --help would print a default of the option.
     command.setOptionValueWithSource(name, false, 'default')
@@ -139,7 +139,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
  * command, npm takes the flag, and sets the variable `npm_config_dry_run=true`; `--grace=0` sets `npm_config_grace=0`. A setting in
  * `.npmrc` sets the same variables. @throws UserError when npm has a flag of the verb.
  */
-function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: CommandContext): void {
+function checkNpmKeptNoFlags(verbs: readonly AddedVerb[], { argv, variables }: CommandContext): void {
   const typedVerb = verbs.length === 1 ? verbs[0] : verbs.find(({ command }) => command.name() === argv[1])
   const keptOptions = (typedVerb?.command.options ?? []).filter((option) => {
     const setting = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
@@ -159,15 +159,15 @@ function checkNpmKeptNoFlags(verbs: readonly ParsedVerb[], { argv, variables }: 
 /** @returns the parsed arguments and flags. @throws UserError when an argument is wrong. */
 function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Values {
   if (noArgumentsError !== undefined && command.args.length > 0) throw new UserError(noArgumentsError)
-  const parsed = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {
+  const argumentEntries = Object.entries(args).map(([name, { parse }], index): [string, unknown] => {
     const argument: unknown = command.processedArgs[index]
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- commander gives a list exactly to arguments that are lists
     return [name, parse && argument !== undefined ? parse(argument as never) : argument]
   })
-  return { ...command.opts<Values>(), ...Object.fromEntries(parsed) }
+  return { ...command.opts<Values>(), ...Object.fromEntries(argumentEntries) }
 }
 
-/** @returns 3 when the output has findings, otherwise 0. @throws the error of the verb, which says if nothing was changed. */
+/** @returns 3 when somebody must act on the output, otherwise 0. @throws the error of the verb, which says if nothing was changed. */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values
@@ -177,8 +177,8 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const output = await verb.run(values as never, { ...run, store, attribution } as never)
     if (output) run.print(output)
-    if (output?.findings === undefined) return 0
-    context.io.stderr.writePieces([{ style: 'red', text: output.findings }, '\n'])
+    if (output?.reasonToAct === undefined) return 0
+    context.io.stderr.writePieces([{ style: 'red', text: output.reasonToAct }, '\n'])
     return 3
   }
   // A verb with `passesFlagsOn` starts wrangler, which writes to the terminal by itself.
@@ -186,12 +186,12 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   try {
     // A dry run changes nothing, so it needs no author.
     const attribution = verb.changes && !dryRun ? await readAttribution(verb, values, target, context) : undefined
-    const getsOpenStore = verb.store === undefined
-    if (!getsOpenStore) return await runAndPrint(attribution)
+    if (verb.store !== undefined) return await runAndPrint(attribution)
     return await run.withStore(target, (store) => runAndPrint(attribution, store))
   } catch (error) {
     const { outcome, isMarked = false } = context.effect
     const mayChange = (verb.changes !== undefined || verb.asks) && !dryRun
+    // The mark of a partner in KV counts as a change.
     const isUnchanged = outcome === 'unchanged' && !isMarked
     if (!mayChange || !isUnchanged || !isExpectedError(error)) throw error
     // If the operator answered "no", the error has no message.
@@ -221,7 +221,7 @@ async function readAttribution(
 ): Promise<Attribution> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hiddenTexts = (listHiddenTexts?.(values as never) ?? []).filter(Boolean)
-  const hideTexts = (text: string) => hiddenTexts.reduce((shown, hidden) => shown.replaceAll(hidden, '…'), text)
+  const hideTexts = (input: string) => hiddenTexts.reduce((text, hiddenText) => text.replaceAll(hiddenText, '…'), input)
   // In the record, a command has one line, and a note has one line.
   const command = putOnOneLine(quoteWords(argv.map(hideTexts)))
   const note = values.note === undefined ? null : putOnOneLine(hideTexts(values.note)).trim()

@@ -59,7 +59,7 @@ export const serviceWork: Entries = {
   },
   copy: { help: 'write the whole database to a file', loadVerb: async () => (await loadService()).copy },
   compare: {
-    help: 'name the rows that a copy of the database has, and the database lacks',
+    help: 'name the rows of a database copy that the database lacks, or has with other values',
     loadVerb: async () => (await loadService()).compare,
   },
   invalidate: {

@@ -125,8 +125,8 @@ export const catalog = {
       await writeReview(review, { changes, ...doubts }, { report })
       // The approver of a pending publication also reads the doubts of today.
       if (!json) warn(...formatWarnings(isPending(row) ? doubts.warnings : row.warnings))
-      const { warnings: _warnings, ...listed } = publicationRowToJson(row)
-      const details = Object.entries(listed).filter(([, value]) => value !== null)
+      const { warnings: _warnings, ...fields } = publicationRowToJson(row)
+      const details = Object.entries(fields).filter(([, value]) => value !== null)
       const lines = formatDifference(changes).map((line) => `${line}\n`)
       return {
         data: { ...publicationRowToJson(row), plans: changes },
@@ -145,10 +145,10 @@ export const catalog = {
       exceptChanged: { help: 'leave out the plans whose fields were changed later, and name them' },
     },
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
-      const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
+      const undoChange = await prepareUndo(run.store, id, { plans, exceptChanged })
       const describeEffectToConfirm = (changes: readonly PlanChange[]) =>
         `${formatPlanCount(changes.length)} will be as before publication ${id}.`
-      return publishChange({ ...prepared, dueAt: at }, run, { describeEffectToConfirm, dryRun, review })
+      return publishChange({ ...undoChange, dueAt: at }, run, { describeEffectToConfirm, dryRun, review })
     },
   }),
 
@@ -165,16 +165,17 @@ export const catalog = {
       },
     },
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
-      const { redone, ...prepared } = await prepareRedo(run.store, id, { exceptChanged, at })
-      const isCancelled = redone.state === 'cancelled'
-      const approval = redone.approvedBy === null ? '' : `, which ${redone.approvedBy} approved,`
-      const oldPublication = `Publication ${id} by ${redone.actor}${approval}`
-      const effect = `${oldPublication} will be ${isCancelled ? '' : 'cancelled and '}made again.`
-      const output = await publishChange(prepared, run, { describeEffectToConfirm: () => effect, dryRun, review })
+      const { redone: oldPublication, ...redoChange } = await prepareRedo(run.store, id, { exceptChanged, at })
+      const isCancelled = oldPublication.state === 'cancelled'
+      const { actor, approvedBy } = oldPublication
+      const approval = approvedBy === null ? '' : `, which ${approvedBy} approved,`
+      const subject = `Publication ${id} by ${actor}${approval}`
+      const effect = `${subject} will be ${isCancelled ? '' : 'cancelled and '}made again.`
+      const output = await publishChange(redoChange, run, { describeEffectToConfirm: () => effect, dryRun, review })
       const newPublication = output.data.publication
       if (newPublication === null || isCancelled) return output
       const cancelProblem = await cancelRedone(run.store, id, newPublication, run.attribution)
-      if (cancelProblem === undefined) run.report(`${formatTarget(run.target)} ${oldPublication} is cancelled.`)
+      if (cancelProblem === undefined) run.report(`${formatTarget(run.target)} ${subject} is cancelled.`)
       else run.warn(cancelProblem)
       return output
     },
@@ -246,10 +247,10 @@ function countKinds(changes: readonly PlanChange[]) {
 }
 
 /** Publishes the change of a file. Asks if there are warnings, or plans that are changed or removed. Prints how many plans are added, changed and removed. */
-async function publishFile(prepared: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
-  const { unchanged, isMerged, sheet } = prepared
+async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
+  const { unchanged, isMerged, sheet } = catalogImport
   const readFrom = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
-  const output = await publishChange({ ...prepared, dueAt: at }, run, {
+  const output = await publishChange({ ...catalogImport, dueAt: at }, run, {
     dryRun,
     review,
     describeEffectToConfirm: (changes) => {

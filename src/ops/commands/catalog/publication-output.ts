@@ -53,14 +53,14 @@ export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[])
   if (plans.length === 0) return []
   const lines = groupPlans(plans.map((plan) => ({ plan, groupKey: describeChange(plan), text: describeChange(plan) })))
   if (lines.length <= maxLines) return [...lines, formatCountsByCountry(plans)]
-  const fields = plans.flatMap((plan) =>
+  const fieldChanges = plans.flatMap((plan) =>
     listParts(plan).map(({ name, change }) => ({
       plan,
       groupKey: name,
       text: change === '' ? name : `${name}, such as ${change}`,
     })),
   )
-  return [...groupPlans(fields), formatCountsByCountry(plans)]
+  return [...groupPlans(fieldChanges), formatCountsByCountry(plans)]
 }
 
 const signs = { added: '+', changed: '~', removed: '-' }

@@ -46,12 +46,12 @@ interface Options {
  * Shows a change with its warnings, asks, and publishes the change. If others changed the same plans before the answer, shows the change
  * merged with the later changes, and asks again. @throws UserError when the operator says no, or the changes conflict.
  */
-export async function publishChange(prepared: PreparedChange, run: ChangeRun, options: Options = {}) {
+export async function publishChange(preparedChange: PreparedChange, run: ChangeRun, options: Options = {}) {
   if (options.review !== undefined) await checkFileIsNew(options.review)
-  let current = prepared
+  let currentChange = preparedChange
   for (;;) {
     run.progress?.show('Checking the change')
-    const proposal = await makeProposal(run.store, current)
+    const proposal = await makeProposal(run.store, currentChange)
     await showAndConfirm(proposal, run, options)
     if (proposal.changes.length === 0 || options.dryRun) return makeOutput(proposal.changes)
     const attempt = await publishProposal(run.store, proposal, run.attribution)
@@ -60,7 +60,7 @@ export async function publishChange(prepared: PreparedChange, run: ChangeRun, op
       return makeOutput(proposal.changes, attempt.publication)
     }
     if (attempt.change.changes.length > 0) run.warn(overtakenNotice)
-    current = { ...prepared, ...attempt.change }
+    currentChange = { ...preparedChange, ...attempt.change }
   }
 }
 

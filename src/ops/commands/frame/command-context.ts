@@ -20,7 +20,7 @@ export interface CommandContext {
   openSecrets: (target: Target) => Promise<WorkerSecrets>
   /** Opens the dataset in which the Worker counts requests. */
   openUsage: (target: Target) => Promise<QueryUsage>
-  /** Finds the address of the service, such as `https://catalog.example.com`. */
+  /** Finds the address of the service, such as `https://catalog.example.com`. @throws UserError when no address is found. */
   requireOrigin: (target: Target) => Promise<string>
   /** Finds who makes a change without --as: OPS_ACTOR, then git's user.email. */
   findActor: () => Promise<string | undefined>

@@ -16,7 +16,7 @@ export interface Output {
   /** Printed if the output can't be written: says how to replace what only the output had, such as a new secret. */
   ifOutputFails?: string
   /** A sentence about problems on which somebody must act. The sentence is printed on stderr, and the exit code is 3. */
-  findings?: string | undefined
+  reasonToAct?: string | undefined
 }
 
 export interface Run extends CommandContext {
@@ -29,7 +29,7 @@ export interface Run extends CommandContext {
   /** Prints lines on stderr. */
   warn: (...lines: string[]) => void
   /** Prints an output before the verb ends, such as a new secret, which must not be lost if the rest of the work fails. */
-  print: (output: Omit<Output, 'findings'>) => void
+  print: (output: Omit<Output, 'reasonToAct'>) => void
   /**
    * Asks before a change of a deployed environment, unless --yes was given.
    * @param effect a sentence that says what will change.

@@ -49,7 +49,7 @@ interface Definition<Args, FlagSet, Kind, StoreUse, In, RunType> {
   changes?: Kind
   /** The verb asks before it changes a deployed environment, and has --yes. A publication always has --yes. */
   asks?: true
-  /** Undefined: `run` gets an open store. `itself`: `run` opens the store. `none`: the verb needs no store. */
+  /** Undefined: `run` gets an open store. `itself`: `run` opens the store. `none`: the verb lacks the shared flags that choose a store. */
   store?: StoreUse
   /** @returns texts that the record must not keep, such as a person's address. */
   listHiddenTexts?: (input: In) => string[]
@@ -96,7 +96,7 @@ export type Input<Args, FlagSet> = { [Name in keyof Args]: ArgumentValue<Args[Na
   [Name in keyof FlagSet]: FlagValue<FlagSet[Name]>
 } & Omit<SharedInput, keyof Args | keyof FlagSet>
 
-/** The second argument of `run` of a verb that changes something. */
+/** The second argument of `run` of a verb that changes something. A dry run gets no `attribution`. */
 export type ChangeRun = Run & { store: Store; attribution: Attribution }
 
 type RunOf<Kind, StoreUse> = Run &

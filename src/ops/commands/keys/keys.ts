@@ -11,14 +11,14 @@ import {
   rotateKeys,
 } from '../../core/keys/key-ring.ts'
 import { isKeyInUse, recordReplacedKey, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
-import { formatTarget, type Target } from '../../shared/target.ts'
+import { describeCommand, formatTarget, type Target } from '../../shared/target.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output, Run } from '../frame/run.ts'
 import { verb, type ChangeRun } from '../frame/verb.ts'
 
 const json = 'an array of the keys'
 /** A sentence about the key that the sentence before names. */
-const tokensRefused = 'Tokens that it signed will be refused.'
+const tokensSentence = 'Tokens that it signed will be refused.'
 
 export const keys = {
   rotate: verb({
@@ -53,7 +53,7 @@ export const keys = {
       const { store, attribution, target } = run
       const secrets = await run.openSecrets(target)
       await checkDroppable(secrets, store, kid)
-      await run.confirm(`The key ${kid} will be deleted. ${tokensRefused}`)
+      await run.confirm(`The key ${kid} will be deleted. ${tokensSentence}`)
       await dropKey(secrets, store, attribution, kid)
       return makeOutputAfterChange(store, run, `The key ${kid} is dropped.${describeRestart(target)}`)
     },
@@ -67,8 +67,8 @@ export const keys = {
     json,
     async run({ kid }, { store, attribution, ...run }) {
       const secrets = await run.openSecrets(run.target)
-      const { live } = await secrets.list()
-      if (!live.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
+      const { live: liveNames } = await secrets.list()
+      if (!liveNames.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
       const isRecorded = await recordIfMissing(store, attribution, 'keys-rotate', kid)
       const message = isRecorded
         ? `Recorded the key ${kid}.`
@@ -83,7 +83,7 @@ async function dropLeakedKey(kid: string, run: ChangeRun): Promise<Output> {
   const { store, attribution, target } = run
   const secrets = await run.openSecrets(target)
   if (await isKeyInUse(secrets, store, kid)) {
-    await run.confirm(`The key ${kid} will be deleted. ${tokensRefused} A new key will sign at once.`)
+    await run.confirm(`The key ${kid} will be deleted. ${tokensSentence} A new key will sign at once.`)
     const newKid = await replaceLeakedKey(secrets, store, kid)
     // Printed before the record is written, because that takes minutes while the database hangs.
     run.warn(`${formatTarget(target)} The key ${kid} is dropped, and ${newKid} signs in its place.`)
@@ -103,9 +103,10 @@ async function dropLeakedKey(kid: string, run: ChangeRun): Promise<Output> {
 /** Lists the keys, with the use of each at `nowMs`. Needs no database, because keys are secrets of the Worker. */
 async function makeKeysOutput({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
   const secrets = await openSecrets(target)
-  const { live } = await secrets.list()
-  const rows = listKeys(live, nowMs / 1000).map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
-  return { data: rows, note: rows.length === 0 ? 'There is no key.' : undefined }
+  const liveKeys = listKeys((await secrets.list()).live, nowMs / 1000)
+  const rows = liveKeys.map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
+  const emptyNote = `There is no key. To make one: ${describeCommand(target, 'keys', 'rotate')}`
+  return { data: rows, note: rows.length === 0 ? emptyNote : undefined }
 }
 
 async function makeOutputAfterChange(store: Store, run: Run, doneMessage: string): Promise<Output> {

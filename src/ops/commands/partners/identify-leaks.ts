@@ -23,7 +23,7 @@ const secretForm = 'a secret is pcs_ and 36 letters and digits, with the right c
 const maxLeaks = 10
 
 /** Follows `Line 3 may hold `: describes texts that look like a secret or a key, but can't be compared with the live ones, by their kind. */
-const incomparable: Record<string, string> = {
+const suspectDescriptions: Record<string, string> = {
   'cut-secret': `a part of a client secret, or a mistyped secret: copy the whole secret; ${secretForm}.`,
   'possible-key': `a signing key, which this command can't compare with the live keys: see "A signing key leaked" in src/worker/ONCALL.md.`,
 }
@@ -36,43 +36,46 @@ interface LiveSecrets {
   owners: Owners | undefined
   /** Undefined when the keys were not needed, or could not be read. */
   keys: readonly Key[] | undefined
+  /** The messages of the reads that failed. */
+  problems: string[]
 }
 
 /** Describes the leaks in a text. @throws UserError if no line has or may have a leak. If the database or the keys can't be read, prints what is known, and then throws. */
 export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   const { leaks: allLeaks, suspectLines } = findLeaks(text)
-  const hints = Object.entries(suspectLines).flatMap(([kind, numbers]) =>
-    numbers.length === 0 ? [] : `${nameLines(numbers)} may hold ${incomparable[kind]}`,
-  )
+  const hints = Object.entries(suspectLines).flatMap(([kind, numbers]) => {
+    const lines = `${numbers.length === 1 ? 'Line' : 'Lines'} ${nameSome(numbers.map(String))}`
+    return numbers.length === 0 ? [] : `${lines} may hold ${suspectDescriptions[kind]}`
+  })
   run.warn(...hints)
   if (allLeaks.length === 0) {
     if (hints.length === 0)
-      throw new UserError(`This is no secret, token or signing key of this service: ${secretForm}.`)
-    return { data: [], text: '', findings: 'The rest of the text has no secret, token or signing key.' }
+      throw new UserError(`The text has no secret, token or signing key of this service: ${secretForm}.`)
+    return { data: [], text: '', reasonToAct: 'The rest of the text has no secret, token or signing key.' }
   }
   const leaks = allLeaks.slice(0, maxLeaks)
-  const { live, problems } = await readLiveSecrets(leaks, run)
-  const rows = await Promise.all(leaks.map((leak) => makeLeakFields(leak, live)))
-  const leftOut = allLeaks.length - leaks.length
-  if (leftOut > 0)
-    run.warn(`Leaks not listed: ${leftOut}. Delete the listed leaks from the text, and run the command again.`)
+  const liveSecrets = await readLiveSecrets(leaks, run)
+  const rows = await Promise.all(leaks.map((leak) => makeLeakFields(leak, liveSecrets)))
+  const omittedCount = allLeaks.length - leaks.length
+  if (omittedCount > 0)
+    run.warn(`Leaks not listed: ${omittedCount}. Delete the listed leaks from the text, and run the command again.`)
   const hasToken = leaks.some(({ kind }) => kind === 'token')
   const output = {
     data: rows,
     text: rows.map(formatFields).join('\n'),
     note: hasToken ? 'A token is described by its own claims: its signature was not checked.' : undefined,
   }
-  if (problems.length > 0) {
+  if (liveSecrets.problems.length > 0) {
     run.print(output)
-    throw new UserError([...problems, 'Not everything could be read: run the command again later.'])
+    throw new UserError([...liveSecrets.problems, 'Not everything could be read: run the command again later.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
   const noMatchMessage = `Nothing matches a live secret, token or key of ${where}: each leak has ended, or belongs to another environment.`
-  return { ...output, findings: rows.some((row) => 'ifItLeaked' in row) ? undefined : noMatchMessage }
+  return { ...output, reasonToAct: rows.some((row) => 'ifItLeaked' in row) ? undefined : noMatchMessage }
 }
 
-/** Reads the live secrets and keys with which these leaks are compared. @returns `problems`: the error of each read that failed. */
-async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<{ live: LiveSecrets; problems: string[] }> {
+/** Reads the live secrets and keys with which these leaks are compared. */
+async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<LiveSecrets> {
   const { target, clock } = run
   const nowSeconds = clock.nowMs() / 1000
   const problems: string[] = []
@@ -93,19 +96,14 @@ async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<{ live
     readFor(['secret', 'token'], () => readOwnersQuickly(run)),
     readFor(['signing-key', 'key-name'], readKeys),
   ])
-  return { live: { target, nowSeconds, owners, keys }, problems }
-}
-
-/** `Lines 1, 2, 5 and 3 more` */
-function nameLines(numbers: number[]): string {
-  return `${numbers.length === 1 ? 'Line' : 'Lines'} ${nameSome(numbers.map(String))}`
+  return { target, nowSeconds, owners, keys, problems }
 }
 
 /** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches, or no partner is known. */
-async function makeLeakFields(leak: Leak, live: LiveSecrets): Promise<object> {
+async function makeLeakFields(leak: Leak, liveSecrets: LiveSecrets): Promise<object> {
   const { line, kind } = leak
-  const { owners, target, nowSeconds } = live
-  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...makeKeyFields(leak, live) }
+  const { owners, target, nowSeconds } = liveSecrets
+  if (kind === 'signing-key' || kind === 'key-name') return { line, kind, ...makeKeyFields(leak, liveSecrets) }
   if (owners === undefined) {
     // Without the database, the owner of a secret is not known, but a token names its partner.
     const owner = kind === 'token' ? makeOwnerFields(kind, leak.claims, leak.claims, target) : {}

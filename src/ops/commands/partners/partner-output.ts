@@ -21,13 +21,13 @@ export function makeNewSecretOutput(
 ): Output {
   // An earlier secret must keep working when the new secret is lost: the partner's server still uses the earlier secret.
   const flags = earlierExpiresAt === null ? ['--grace', '0'] : ['--replace-newest']
-  const another = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
-  const shown = `${formatTarget(target)} The secret is shown only this once: only its hash is stored.`
-  const sending = 'Send this text to the partner, and the secret separately, over a channel that you trust:'
+  const replaceCommand = describeCommand(target, 'partner', 'rotate', credentials.shortName, ...flags)
+  const onceSentence = `${formatTarget(target)} The secret is shown only this once: only its hash is stored.`
+  const sendSentence = 'Send this text to the partner, and the secret separately, over a channel that you trust:'
   return {
     data: credentials,
-    note: [shown, sending, frameLetter(letter)].join('\n'),
-    ifOutputFails: `The secret is lost. To make another one: ${another}`,
+    note: [onceSentence, sendSentence, frameLetter(letter)].join('\n'),
+    ifOutputFails: `The secret is lost. To make another one: ${replaceCommand}`,
   }
 }
 
@@ -59,15 +59,15 @@ export function formatRotationLetter(
   { clientId, shortName }: Credentials,
   { before, earlierExpiresAt, isLost }: Pick<ReplacedSecrets, 'before' | 'earlierExpiresAt'> & { isLost: boolean },
 ): string {
-  const lost = isLost ? '\n- The client secret that we sent you last no longer works.' : ''
-  const earlier =
+  const lostLine = isLost ? '\n- The client secret that we sent you last no longer works.' : ''
+  const earlierLine =
     earlierExpiresAt === null
       ? 'Your earlier client secrets no longer work: the token endpoint answers 401 invalid_client to them. Put the new secret in place now.'
       : `Your earlier client secret works until ${formatIsoTime(earlierExpiresAt)}. Put the new secret in place before this time.`
-  const tokens =
+  const tokensLine =
     before.suspendedAt === null ? '\n- Access tokens that you have stay valid.' : describeSuspension(before)
-  return `There is a new client secret for ${shortName} (client ID ${clientId}). You get it from us separately.${lost}
-- ${earlier}${tokens} Your client ID stays the same.`
+  return `There is a new client secret for ${shortName} (client ID ${clientId}). You get it from us separately.${lostLine}
+- ${earlierLine}${tokensLine} Your client ID stays the same.`
 }
 
 /** @returns the letter to a partner whose tokens were ended, below a line that asks the operator to send the letter. */
@@ -83,16 +83,16 @@ Remove the token from every place where others could read it, such as a log.`
 /** @returns the words after `partner` of the command that takes a change back; undefined when no command does. */
 export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after: Partner): string[] | undefined {
   const { shortName } = before
-  const changed = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
+  const changedFields = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
   switch (kind) {
     case 'suspend':
       return ['resume', shortName]
     case 'resume':
       return ['suspend', shortName]
     case 'set':
-      return changed.length === 0
+      return changedFields.length === 0
         ? undefined
-        : ['set', shortName, ...changed.map((field) => `${field}=${before[field]}`)]
+        : ['set', shortName, ...changedFields.map((field) => `${field}=${before[field]}`)]
     case 'end':
     case 'end-tokens':
       return undefined

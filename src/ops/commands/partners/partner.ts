@@ -139,12 +139,12 @@ export const partner = {
     async run({ shortName, grace, replaceNewest }, run) {
       const { replacement, effect } = chooseReplacement(grace, replaceNewest)
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
-      const replaced = await replaceSecrets(run.store, shortName, replacement, run)
-      const { before, credentials } = replaced
+      const replacedSecrets = await replaceSecrets(run.store, shortName, replacement, run)
+      const { before, credentials } = replacedSecrets
       if (before.suspendedAt !== null)
         run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
-      const letter = formatRotationLetter(credentials, { ...replaced, isLost: replaceNewest })
-      run.print(makeNewSecretOutput(credentials, letter, run.target, replaced.earlierExpiresAt))
+      const letter = formatRotationLetter(credentials, { ...replacedSecrets, isLost: replaceNewest })
+      run.print(makeNewSecretOutput(credentials, letter, run.target, replacedSecrets.earlierExpiresAt))
     },
   }),
 
@@ -165,10 +165,10 @@ export const partner = {
         const { output, after } = await changeAccount(run, shortName, { kind: 'end-tokens' })
         return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
       }
-      const replaced = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { before, credentials } = replaced
+      const replacedSecrets = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
+      const { before, credentials } = replacedSecrets
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(makeNewSecretOutput(credentials, formatLockdownLetter(credentials, replaced), run.target))
+      run.print(makeNewSecretOutput(credentials, formatLockdownLetter(credentials, replacedSecrets), run.target))
       return undefined
     },
   }),

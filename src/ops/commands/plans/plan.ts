@@ -63,8 +63,8 @@ export const plan = {
     json: 'the plan as it is in a catalog file',
     async run({ id, at }, { store }) {
       const data = await requirePlan(store, id, at)
-      const pending = at === undefined ? await selectPendingChanges(store, id) : []
-      const note = pending.map(describePending).join('\n')
+      const pendingChanges = at === undefined ? await selectPendingChanges(store, id) : []
+      const note = pendingChanges.map(describePending).join('\n')
       return { data, note: note || undefined }
     },
   }),
@@ -118,22 +118,22 @@ export const plan = {
  * for approval.
  * @throws UserError when there is nothing to schedule: the operator may expect that a pending change is published first.
  */
-async function publishPlan(prepared: PreparedPlan, dueAt: number | undefined, run: ChangeRun): Promise<Output> {
-  const { id, identifier } = prepared.plan
-  if (prepared.changes.length === 0 && dueAt !== undefined) {
+async function publishPlan(preparedPlan: PreparedPlan, dueAt: number | undefined, run: ChangeRun): Promise<Output> {
+  const { id, identifier } = preparedPlan.plan
+  if (preparedPlan.changes.length === 0 && dueAt !== undefined) {
     throw new UserError([
       `${identifier} already has these values; there is nothing to schedule.`,
       'A change is computed from the plan as it is now. To base a change on a pending change, wait until the pending change is published.',
       `To see its pending changes: ${describeCommand(run.target, 'plan', 'show', identifier)}`,
     ])
   }
-  const output = await publishChange({ ...prepared, dueAt }, run, {
+  const output = await publishChange({ ...preparedPlan, dueAt }, run, {
     describeEffectToConfirm: describeInvestability,
     listSummaryLines: (changes) => (changes.length === 0 ? [`${identifier} already has these values.`] : []),
   })
   if (output.changes.length > 0) return output
-  const pending = await selectPendingChanges(run.store, String(id))
-  run.warn(...pending.map(describePending))
+  const pendingChanges = await selectPendingChanges(run.store, String(id))
+  run.warn(...pendingChanges.map(describePending))
   return output
 }
 
@@ -149,7 +149,7 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
 }
 
 /** Removes the list of countries, which partners don't get. */
-const removeCountries = ({ viewableIn: _viewableIn, ...listed }: PlanSummary) => listed
+const removeCountries = ({ viewableIn: _viewableIn, ...fields }: PlanSummary) => fields
 
 function formatTableRow({ identifier, name, fundType, currency, isInvestable, viewableIn }: PlanSummary) {
   return { identifier, name, fundType, currency, open: isInvestable, viewableIn }

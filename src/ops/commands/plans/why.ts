@@ -17,14 +17,14 @@ export const why = verb({
   flags: { at: timeFlag },
   json: 'the partner as an object, with sentences; with a plan, an object with reason, sentence and, without --at, fix and pending',
   async run({ partner: name, plan, at }, { store }) {
-    const time = at === undefined ? '' : `As of ${formatLocalTime(at)}, `
+    const asOf = at === undefined ? '' : `As of ${formatLocalTime(at)}, `
     if (plan === undefined) {
       const partner = await requirePartner(store, name, at)
       const sentences = await explainPartner(store, partner, at)
-      return { data: { ...partnerToJson(partner), sentences }, text: `${time}${sentences.join('\n')}\n` }
+      return { data: { ...partnerToJson(partner), sentences }, text: `${asOf}${sentences.join('\n')}\n` }
     }
     const { fix, ...answer } = await explainPlan(store, { plan, partner: name, at })
-    if (at !== undefined) return { data: answer, text: `${time}${answer.sentence}\n` }
+    if (at !== undefined) return { data: answer, text: `${asOf}${answer.sentence}\n` }
     const pending = (await selectPendingChanges(store, plan)).map(describePending)
     return { data: { ...answer, fix, pending }, text: [`${answer.sentence} ${fix}`, ...pending, ''].join('\n') }
   },

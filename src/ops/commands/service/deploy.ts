@@ -39,6 +39,7 @@ npm run check fails.`,
     const { variables, clock, report, requireOrigin, progress } = run
     const target = { remote: true, env }
     const { name: workerName, vars } = await readWranglerConfig(env)
+    // Throws if a variable of wrangler.toml is wrong.
     parseVariables(vars)
     const credentialsProblem = describeIncompleteCredentials(variables)
     if (credentialsProblem !== undefined) throw new UserError(credentialsProblem)
@@ -76,8 +77,8 @@ async function listDeployWarnings(
   const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
   const { obstacles, warnings } = await withStore(target, (store) => findDeployObstacles(store, environment))
   const isClean = isDirtyAllowed || (await isCleanCheckout())
-  const uncommitted = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
-  const allObstacles = isClean ? obstacles : [...obstacles, uncommitted]
+  const uncommittedObstacle = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
+  const allObstacles = isClean ? obstacles : [...obstacles, uncommittedObstacle]
   if (allObstacles.length > 0) throw new UserError(allObstacles)
   return warnings
 }

@@ -17,7 +17,7 @@ With --remote, other flags are passed on to wrangler d1 migrations apply.`,
     const words = argv.slice(1)
     if (!target.remote) {
       if (words.some((word) => word.startsWith('-') && !/^--(local$|persist-to\b)/.test(word))) {
-        throw new UserError('Without --remote, migrate takes only --persist-to.')
+        throw new UserError('Without --remote, migrate takes only --local and --persist-to.')
       }
       const appliedFiles = await withMigratedStore(target, async (_store, files) => files)
       return report(appliedFiles.length === 0 ? 'Nothing to migrate.' : `Applied ${appliedFiles.join(', ')}.`)

@@ -52,11 +52,11 @@ export const watch = verb({
     refuseLocalTarget(target)
     // Opens the dataset in each query: without --query, a failure to open it is a problem of these checks, and the other checks still run.
     const query: QueryUsage = async (writeQuery) => (await openUsage(target))(writeQuery)
-    const writeQuery = usageQueries.get(name ?? '')
-    if (writeQuery) {
+    const writeNamedQuery = usageQueries.get(name ?? '')
+    if (writeNamedQuery) {
       // The dataset, and so the SQL, is known only when the query runs.
       let sql = ''
-      const rows = await query((dataset) => (sql = writeQuery(dataset)))
+      const rows = await query((dataset) => (sql = writeNamedQuery(dataset)))
       return { data: rows, note: sql }
     }
     const tools = {
@@ -65,9 +65,8 @@ export const watch = verb({
       requireOrigin: async () => url ?? requireOrigin(target),
     }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
-    return output.findings === undefined
-      ? output
-      : { ...output, findings: `${output.findings} See src/worker/ONCALL.md.` }
+    const { reasonToAct } = output
+    return reasonToAct === undefined ? output : { ...output, reasonToAct: `${reasonToAct} See src/worker/ONCALL.md.` }
   },
 })
 
@@ -89,14 +88,14 @@ export const compare = verb({
   args: { file: {} },
   json: 'an array of rows',
   async run({ file }, { store }) {
-    const { lost, counts } = await findLostRows(store, file)
+    const { lost: lostRows, counts } = await findLostRows(store, file)
     const tableCounts = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)
     return {
-      data: lost,
-      text: lost.map(({ table, row, problem }) => `${table} ${row} ${problem}\n`).join(''),
+      data: lostRows,
+      text: lostRows.map(({ table, row, problem }) => `${table} ${row} ${problem}\n`).join(''),
       note: `Rows compared: ${tableCounts.join(', ')}.`,
-      findings:
-        lost.length === 0 ? undefined : 'The database lacks these rows of the copy, or has them with other values.',
+      reasonToAct:
+        lostRows.length === 0 ? undefined : 'The database lacks these rows of the copy, or has them with other values.',
     }
   },
 })
@@ -144,7 +143,7 @@ function formatChecks(checks: NamedResult[]): Output {
     ...checksWithoutRule.map((check) => formatCheck(check, check.message)),
     ...foldFindings(findings).map((finding) => formatCheck(finding, `${finding.subject}: ${finding.message}`)),
   ]
-  return { data: checks, text: lines.join(''), findings: summarizeProblems(checks) }
+  return { data: checks, text: lines.join(''), reasonToAct: summarizeProblems(checks) }
 }
 
 function formatCheck({ level, name }: NamedResult, message: string): string {

@@ -17,6 +17,6 @@ CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without these variables, only refusals 
     if (credentialsProblem !== undefined) throw new UserError(credentialsProblem)
     const { outcome } = await runSmokeTest({ origin, variables }, clock, report)
     if (outcome === 'unreachable') throw new UserError('The address did not answer, so nothing else was checked.')
-    return outcome === 'failed' ? { findings: 'The smoke test failed: see the lines with FAIL.' } : undefined
+    return outcome === 'failed' ? { reasonToAct: 'The smoke test failed: see the lines with FAIL.' } : undefined
   },
 })

@@ -26,7 +26,11 @@ const keys = (args: string[], secrets: WorkerSecrets = makeSecrets()) =>
 test('keys list works without a database, and says when there is no key', async () => {
   const withStore = () => Promise.reject(new UserError('There is no database.'))
   const list = (secrets: WorkerSecrets) => runCommand(['keys', 'list'], { openSecrets: async () => secrets, withStore })
-  expect(await list(createMemorySecrets())).toEqual({ code: 0, stdout: '', stderr: 'There is no key.\n' })
+  expect(await list(createMemorySecrets())).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'There is no key. To make one: npm run -s ops -- keys rotate\n',
+  })
   expect(readTable((await list(makeSecrets())).stdout).map(([kid]) => kid)).toEqual(['KID', next, signing, earlier, ''])
 })
 

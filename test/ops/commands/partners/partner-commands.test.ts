@@ -299,7 +299,7 @@ describe('partner identify', () => {
       const { code, stderr } = await runCommand(['partner', 'identify'], { withStore: noStore }, { stdin: text })
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: expect.stringMatching(/^This is no secret, token or signing key of this service: /),
+        stderr: expect.stringMatching(/^The text has no secret, token or signing key of this service: /),
       })
       expect(stderr).not.toContain(text)
     },
