@@ -25,7 +25,7 @@ ${fields.join('\n')}
 `
 }
 
-/** Returns a type such as `string | null`. An object is written out: `{ id: number; name: string }`. */
+/** Returns a type such as `string | null`. An object is written out, also if it is one of `objects`: `{ id: number; name: string }`. */
 function formatType(field: FieldSchema, objects: Record<string, FieldSchema>): string {
   const { $ref, type, anyOf, properties, additionalProperties } = field
   const object = $ref !== undefined && objects[readReferencedName($ref)]

@@ -28,7 +28,7 @@ export function describeTokenOperation() {
       200: {
         description: 'An access token.',
         headers: {
-          ...describeCommonHeaders(),
+          ...commonHeaders,
           'Cache-Control': referToHeader('NoStore'),
           Pragma: referToHeader('Pragma'),
         },
@@ -54,14 +54,14 @@ export function describePlansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. Any other unknown parameter and a filter with an empty value are ignored. Requests with filters that nobody has sent since the catalog changed are limited to 300 per minute: further such requests are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter that is repeated or has an invalid value, and a parameter with almost the name of a filter, such as `category_id` or `categoryId[]`, are refused with status 400. Any other unknown parameter and a filter with an empty value are ignored. Each client ID may send 300 requests per minute with filters that nobody in your country sent since the catalog changed, or that match no plan. Further such requests are refused with status 429. HEAD returns the same status and headers, except Content-Length, and never a body.',
     // Tools such as Postman import only the first way to authorize. With OAuth 2, they get the token themselves.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
     responses: {
       200: {
         description: 'The plans.',
-        headers: describeListHeaders(),
+        headers: listHeaders,
         content: describeBody('PlanList', {
           message: 'Plans fetched successfully',
           data: { total: 1, plans: [examplePlan] },
@@ -69,7 +69,7 @@ export function describePlansOperation() {
       },
       304: {
         description: 'The list has not changed since the response with this ETag.',
-        headers: describeListHeaders(),
+        headers: listHeaders,
       },
       ...describeErrorResponses(
         'ErrorResponse',
@@ -88,11 +88,9 @@ export function describePlansOperation() {
   }
 }
 
-function describeCommonHeaders() {
-  return {
-    'X-Request-Id': referToHeader('RequestId'),
-    'X-Worker-Version': referToHeader('WorkerVersion'),
-  }
+const commonHeaders = {
+  'X-Request-Id': referToHeader('RequestId'),
+  'X-Worker-Version': referToHeader('WorkerVersion'),
 }
 
 function describePlansParameters() {
@@ -123,14 +121,12 @@ function describePlansParameters() {
   ]
 }
 
-function describeListHeaders() {
-  return {
-    ...describeCommonHeaders(),
-    ETag: referToHeader('ETag'),
-    'Cache-Control': referToHeader('CacheControl'),
-    Vary: referToHeader('Vary'),
-    'Cache-Status': referToHeader('CacheStatus'),
-  }
+const listHeaders = {
+  ...commonHeaders,
+  ETag: referToHeader('ETag'),
+  'Cache-Control': referToHeader('CacheControl'),
+  Vary: referToHeader('Vary'),
+  'Cache-Status': referToHeader('CacheStatus'),
 }
 
 /** Describes a response for each status of `invalid_request` and `otherCodes`, with an example for each code, and `default` for the rest. */
@@ -148,7 +144,7 @@ function describeErrorResponses(
   }
   const describeResponse = (description: string, headers: object, codes: readonly ErrorCode[]) => ({
     description,
-    headers: { ...describeCommonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
+    headers: { ...commonHeaders, 'Cache-Control': referToHeader('NoStore'), ...headers },
     content: {
       'application/json': {
         schema: { $ref: `#/components/schemas/${schemaName}` },
@@ -156,8 +152,8 @@ function describeErrorResponses(
       },
     },
   })
-  const otherStatus = 'Any other status. Handle an error code that you do not know by its status.'
-  const responses = { default: describeResponse(otherStatus, { Allow: referToHeader('Allow') }, []) }
+  const defaultDescription = 'Any other status. Handle an error code that you do not know by its status.'
+  const responses = { default: describeResponse(defaultDescription, { Allow: referToHeader('Allow') }, []) }
   const codesByStatus = Map.groupBy(['invalid_request', ...otherCodes] as const, (code) => refusals[code].status)
   for (const [status, codes] of codesByStatus) {
     const description = codes.map((code) => `\`${code}\`: ${getMessage(code)}`).join(' ')

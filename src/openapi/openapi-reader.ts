@@ -8,7 +8,6 @@ interface Reference {
 export interface Schema extends FieldSchema {
   const?: unknown
   items?: Schema
-  required?: string[]
   properties?: Record<string, Schema>
 }
 

@@ -11,7 +11,7 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const runProgram = promisify(execFile)
 
-/** Writes the clients, and one of them as an npm package, whose file name and checksum it returns. @param folder has a subfolder `client` */
+/** Writes both clients, and packs one for npm. Returns the name and the checksum of the package's file. @param folder has a subfolder `client` */
 export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const writeClient = async (file: string, imports: RegExp, types: string) => {
@@ -25,7 +25,7 @@ export async function writeClients(folder: string) {
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 
-/** Packs the client into `folder`, as a CommonJS package: `require` and `import` load it in every version of Node, with its types. */
+/** Packs the TypeScript client into `folder`, with its types. As a CommonJS package, because both `require` and `import` load it. */
 async function packClient(clientSource: string, folder: string) {
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {

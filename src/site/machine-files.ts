@@ -12,7 +12,7 @@ export function formatLlmsTxt(origin: string, sections: readonly Section[]): str
   const pages = sections.flatMap((section) => section.pages)
   const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
   const referencePages = pages.filter(({ path }) => path === '/reference').map(formatPageMarkdown)
-  // The reference is a section of the file, so its headings move down one level.
+  // The reference is a section of the file, so its headings move down one level. A comment in a command begins with a lowercase letter.
   const reference = referencePages.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')
   const text = `# Investment Plan Catalog
 
@@ -27,7 +27,7 @@ ${reference}`
   return text.replaceAll('](/', `](${origin}/`)
 }
 
-/** Adds the page's address, and makes links to pages lead to their Markdown. All addresses begin with `/`: "Copy page" adds the origin. */
+/** Adds the page's address below its title, and makes links to pages lead to their Markdown. All addresses begin with `/`: "Copy page" adds the origin. */
 export function formatPageMarkdown({ path, markdown }: Page): string {
   // Matches links to pages only: links to files have a dot, such as `/openapi.json`.
   const markdownWithLinks = markdown.replaceAll(

@@ -111,8 +111,8 @@ export function readSiteFile(file: string): string {
 
 /** Renders code with colors. In the browser, every-page.ts replaces the example origin by the origin of the page. */
 export function renderCode(text: string, language: string) {
-  const { value: colored } = highlighter.highlight(text.trimEnd(), { language })
-  const markup = colored.replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
+  const { value: coloredMarkup } = highlighter.highlight(text.trimEnd(), { language })
+  const markup = coloredMarkup.replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
   return renderCodeBlock(text, markup)
 }
 

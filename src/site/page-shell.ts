@@ -101,7 +101,7 @@ async function insertTools({ body, markdown }: Page): Promise<string> {
   const text = String(await body)
   const copyButton = markdown && html`<button class="copy copy-page" type="button">Copy page</button>`
   const tools = await html`${copyButton}${renderContents(text)}`
-  return text.replace('</h1>', (title) => `${title}\n${String(tools)}`)
+  return text.replace('</h1>', (endTag) => `${endTag}\n${String(tools)}`)
 }
 
 /** Renders "On this page": a link to each heading of level 2. @param body the page's content as HTML */

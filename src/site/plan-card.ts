@@ -6,15 +6,15 @@ import type { Markup } from './page-shell.ts'
 
 /** @param scale must be the same for all cards of a list, so that bars of different cards can be compared */
 export function renderCard(plan: Plan, scale: Scale): Markup {
-  const details = `about-${plan.identifier}`
+  const detailsId = `about-${plan.identifier}`
   return html`<article class="card" data-identifier="${plan.identifier}">
     <div class="art">${renderArtwork(plan.identifier)}</div>
     <div class="card-body">
       ${renderFace(plan, scale)}
-      <button class="about" type="button" popovertarget="${details}">
+      <button class="about" type="button" popovertarget="${detailsId}">
         About <span class="visually-hidden">${plan.coolName}</span>
       </button>
-      <div class="about-plan" id="${details}" popover>${renderDetails(plan)}</div>
+      <div class="about-plan" id="${detailsId}" popover>${renderDetails(plan)}</div>
     </div>
   </article>`
 }

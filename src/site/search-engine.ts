@@ -15,21 +15,21 @@ export interface SearchEntry {
 
 export interface SearchResult {
   entry: SearchEntry
-  /** The words of the index that the query matched, in lower case. */
+  /** The stems of the words that the query matched, such as `remov`, in lower case. */
   terms: string[]
 }
 
 /** Returns a function that lists the entries that match any word of a query, the best first. */
 export function createSearchEngine(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
-  const indexedTerms = new Set<string>()
+  const indexedStems = new Set<string>()
   const index = new MiniSearch<SearchEntry>({
     idField: 'url',
     fields: ['title', 'page', 'text', 'synonyms'],
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
     processTerm: (term) => {
-      const terms = listTerms(term)
-      for (const stemmed of terms) indexedTerms.add(stemmed)
-      return terms
+      const stems = listStems(term)
+      for (const each of stems) indexedStems.add(each)
+      return stems
     },
   })
   index.addAll(entries)
@@ -43,7 +43,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
       boostTerm: (term) => (commonWords.has(term) ? 0.2 : 1),
       prefix: true,
       // Allows one typing error in about five letters, but none in a short word or in a word that a page has.
-      fuzzy: (term) => (term.length > 3 && !indexedTerms.has(term) ? 0.2 : false),
+      fuzzy: (term) => (term.length > 3 && !indexedStems.has(term) ? 0.2 : false),
       // A query is not split at capitals, unlike the index: otherwise "lockIn" would also match every "in".
       processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),
     })
@@ -69,7 +69,7 @@ const questionWords = new Set(
 const commonWords = new Set(['plan', 'fund', 'list', 'show', 'api'])
 
 /** Lists the stems of a term and of its parts between capitals, so that "lockin", "period" and "lock in" find `lockInPeriod`. */
-function listTerms(term: string): string[] {
+function listStems(term: string): string[] {
   const parts = term.split(/(?<=[a-z0-9])(?=[A-Z])/)
   return [...new Set([term, ...parts].map(stem))]
 }

@@ -16,6 +16,8 @@ export function formatErrorBlocks(): Record<string, string> {
 
 function formatAdvice(code: ErrorCode): string {
   const { cause, fix, request, whyMocked } = advice[code]
+  // Puts the address on a line of its own.
+  const command = `curl -i ${request.replace(/ (?="[^ ]*"$)/, ' \\\n  ')}`
   const introduction = whyMocked ? `${whyMocked} Make the [mock server](/testing#mock-server) return it:\n\n` : ''
   return `## ${refusals[code].status} \`${code}\` {#${code}}
 
@@ -25,10 +27,5 @@ function formatAdvice(code: ErrorCode): string {
 
 **Fix:** ${fix}
 
-${introduction}${formatCurl(request)}`
-}
-
-function formatCurl(curlArguments: string): string {
-  // Puts the address on a line of its own.
-  return formatCode(`curl -i ${curlArguments.replace(/ (?="[^ ]*"$)/, ' \\\n  ')}`, 'sh')
+${introduction}${formatCode(command, 'sh')}`
 }

@@ -25,10 +25,7 @@ export const promised: Record<string, string> = {
     ['Version', 'Date', 'Change'],
     promises.changes.map(({ version, date, text }) => [version, date, text]),
   ),
-  questions: formatMarkdownTable(
-    ['Question', 'Answer'],
-    Object.entries(promises.ownerAnswers).map(([question, answer]) => [question, answer]),
-  ),
+  questions: formatMarkdownTable(['Question', 'Answer'], Object.entries(promises.ownerAnswers)),
 }
 
 function formatAddress(email: string): string {

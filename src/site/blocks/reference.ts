@@ -1,15 +1,12 @@
 // The API reference, from openapi.json: every operation, parameter, header, field and error.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseTrusted, readPath } from '../../json.ts'
 import type { OpenapiDocument, Operation, Parameter, Response, Schema } from '../../openapi/openapi-reader.ts'
 import { readReferencedName } from '../../openapi/plan-json-schema.ts'
 import { exampleOrigin } from '../example-origin.ts'
-import { formatCode, formatMarkdownTable } from '../markdown.ts'
+import { formatCode, formatMarkdownTable, readSiteFile } from '../markdown.ts'
 
 export function formatReferenceBlocks(): Record<string, string> {
-  const text = readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')
-  const document = parseTrusted<OpenapiDocument>(text)
+  const document = parseTrusted<OpenapiDocument>(readSiteFile('../openapi/openapi.json'))
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>
       formatOperation(document, `${method.toUpperCase()} ${path}`, operation),
@@ -88,6 +85,7 @@ function formatResponses(operationId: string, responses: Operation['responses'])
   return formatMarkdownTable(['Status', 'Body', 'Meaning'], rows)
 }
 
+/** Returns false if the response has no example. */
 function formatExampleBody(status: string, content: Response['content']): string | false {
   const example = content?.['application/json'].example
   return (
@@ -109,7 +107,7 @@ function formatFields(schemaName: string, { properties = {} }: Schema): string {
   )
 }
 
-/** Formats a table with a row for each header of `components`. Cache-Control has two: its value differs between lists and errors. */
+/** Formats a table with a row for each header of `components`. Cache-Control has two: its value on lists differs from that on tokens and errors. */
 function formatHeaders({ paths, components }: OpenapiDocument): string {
   const responses = Object.values(paths).flatMap((methods) =>
     Object.values(methods).flatMap((operation) => Object.values(operation.responses)),

@@ -17,6 +17,7 @@ export function enableCopyButtons(): void {
   })
 }
 
+/** Copies the page, or the code before the button. Rejects if the browser forbids it, or if the Markdown of the page can't be loaded. */
 async function copyPageOrCode(button: HTMLElement): Promise<void> {
   const isPage = button.matches('.copy-page')
   await navigator.clipboard.writeText(
@@ -35,6 +36,7 @@ async function readMarkdown(): Promise<string> {
 
 /** Shows a message in place of the button's label for two seconds. Screen readers read it from the live region. */
 function announce(button: HTMLElement, liveRegion: HTMLElement, message: string): void {
+  // A second click may find a message in place of the label, so the first click stores the label.
   const label = (button.dataset['label'] ??= button.textContent)
   button.textContent = message
   liveRegion.textContent = message

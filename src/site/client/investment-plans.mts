@@ -26,7 +26,7 @@ export interface ClientOptions {
   timeoutMs?: number
   /** The milliseconds to wait before the first, the second … retry. Default: 1,000, 5,000 and 30,000. `[]`: no retry. */
   retryDelaysMs?: readonly number[]
-  /** The milliseconds after which a call of `listPlans` ends, with all its retries. Default: 120,000. */
+  /** The milliseconds after which a call of `listPlans` or `fetchList` ends, with all its retries. Default: 120,000. */
   deadlineMs?: number
 }
 
@@ -60,6 +60,7 @@ export interface ListWithEtag {
   plans: Plan[]
 }
 
+/** The times are Unix milliseconds. */
 interface Token {
   value: string
   renewAtMs: number
@@ -102,15 +103,16 @@ export class InvestmentPlansClient {
     return (await this.fetchList(filter)).plans
   }
 
-  /** Lists plans as `listPlans` does, with the list's ETag. Returns `savedList`, which has the same filters, if it has not changed. */
+  /** Lists plans as `listPlans` does, with the list's ETag. @param savedList a list with the same filters, which is returned if it has not changed */
   async fetchList(filter: PlanFilter = {}, savedList?: ListWithEtag): Promise<ListWithEtag> {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)
-    if (savedList) this.#keep(query, savedList)
+    if (savedList) this.#storeList(query, savedList)
+    // Every `endMs` is a time of `performance.now()`.
     const endMs = performance.now() + deadlineMs
     for (let retries = 0; ; retries++) {
       try {
-        return await this.#fetchPlans(query, endMs)
+        return await this.#requestAndRenewToken(query, endMs)
       } catch (error) {
         const delayMs = retryDelaysMs[retries]
         if (delayMs === undefined || !isTransient(error)) throw error
@@ -121,18 +123,20 @@ export class InvestmentPlansClient {
     }
   }
 
-  async #fetchPlans(query: string, endMs: number): Promise<ListWithEtag> {
+  /** Requests the plans with the current token, and again with a new token if the service refuses the first. */
+  async #requestAndRenewToken(query: string, endMs: number): Promise<ListWithEtag> {
     const token = await this.#getToken(endMs)
     try {
       return await this.#requestPlans(query, token, endMs)
     } catch (error) {
       if (!(error instanceof InvestmentPlansError && error.status === 401)) throw error
     }
-    // The service ended the token early. Try once with a new token.
+    // The service ended the token early. Another call may already have replaced the token.
     if (this.#token === token) this.#token = undefined
     return this.#requestPlans(query, await this.#getToken(endMs), endMs)
   }
 
+  /** Makes one request. Returns the stored list if the service confirms it with a 304. */
   async #requestPlans(query: string, token: Token, endMs: number): Promise<ListWithEtag> {
     const list = this.#lists.get(query)
     const headers = { Authorization: `Bearer ${token.value}`, ...(list?.etag && { 'If-None-Match': list.etag }) }
@@ -142,10 +146,10 @@ export class InvestmentPlansClient {
     const { total, plans } = readObject(readObject(body)['data'])
     if (!isPlanList(plans) || plans.length !== total)
       throw new InvestmentPlansError(foreignResponse, 'unknown', response)
-    return this.#keep(query, { etag: response.headers.get('ETag'), plans })
+    return this.#storeList(query, { etag: response.headers.get('ETag'), plans })
   }
 
-  #keep(query: string, list: ListWithEtag): ListWithEtag {
+  #storeList(query: string, list: ListWithEtag): ListWithEtag {
     if (this.#lists.size >= maxLists) this.#lists.clear()
     this.#lists.set(query, list)
     return list

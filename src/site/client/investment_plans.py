@@ -124,16 +124,17 @@ class InvestmentPlansClient:
         """
         return self.fetch_list(filter)["plans"]
 
-    def fetch_list(self, filter: PlanFilter = {}, known: Optional[ListWithEtag] = None) -> ListWithEtag:
-        """Lists plans as list_plans does, with the ETag. Returns known, the last list with the same filters, if it is unchanged."""
+    def fetch_list(self, filter: PlanFilter = {}, saved_list: Optional[ListWithEtag] = None) -> ListWithEtag:
+        """Lists plans as list_plans does, with the ETag. Returns saved_list, a list with the same filters, if it has not changed."""
         query = _format_query(filter)
-        if known:
-            self._keep(query, known)
+        if saved_list:
+            self._store_list(query, saved_list)
+        # Every end is a time of time.monotonic().
         end = time.monotonic() + self._deadline_seconds
         delays = iter(self._retry_delays_seconds)
         while True:
             try:
-                return self._fetch_plans(query, end)
+                return self._request_and_renew_token(query, end)
             except InvestmentPlansError as error:
                 delay = next(delays, None)
                 if delay is None or not _is_transient(error):
@@ -143,37 +144,39 @@ class InvestmentPlansClient:
                     raise
             time.sleep(pause)
 
-    def _fetch_plans(self, query: str, end: float) -> ListWithEtag:
+    def _request_and_renew_token(self, query: str, end: float) -> ListWithEtag:
+        """Requests the plans with the current token, and again with a new token if the service refuses the first."""
         token = self._get_token(end)
         try:
             return self._request_plans(query, token, end)
         except InvestmentPlansError as error:
             if error.status != 401:
                 raise
-        # The service ended the token early. Try once with a new token.
+        # The service ended the token early.
         self._token = None
         return self._request_plans(query, self._get_token(end), end)
 
     def _request_plans(self, query: str, token: str, end: float) -> ListWithEtag:
-        known = self._lists.get(query)
+        """Makes one request. Returns the stored list if the service confirms it with a 304."""
+        stored_list = self._lists.get(query)
         headers = {"Authorization": f"Bearer {token}"}
-        if known and known["etag"]:
-            headers["If-None-Match"] = known["etag"]
+        if stored_list and stored_list["etag"]:
+            headers["If-None-Match"] = stored_list["etag"]
         path = f"/{urllib.parse.quote(self._short_name, safe='')}/plans{query}"
         status, answer_headers, body = self._send("GET", path, headers, end)
-        if status == 304 and known:
-            return known
+        if status == 304 and stored_list:
+            return stored_list
         data = _read(body, "data")
         plans = _read(data, "plans")
         if not isinstance(plans, list) or len(plans) != _read(data, "total"):
             raise InvestmentPlansError(FOREIGN_RESPONSE, "unknown", status, answer_headers)
-        return self._keep(query, {"etag": answer_headers.get("ETag"), "plans": plans})
+        return self._store_list(query, {"etag": answer_headers.get("ETag"), "plans": plans})
 
-    def _keep(self, query: str, received: ListWithEtag) -> ListWithEtag:
+    def _store_list(self, query: str, plan_list: ListWithEtag) -> ListWithEtag:
         if len(self._lists) >= MAX_LISTS:
             self._lists.clear()
-        self._lists[query] = received
-        return received
+        self._lists[query] = plan_list
+        return plan_list
 
     def _get_token(self, end: float) -> str:
         """Returns a valid token. If renewal fails temporarily, the old token is used until it expires."""
@@ -188,6 +191,7 @@ class InvestmentPlansClient:
             return self._token
 
     def _request_token(self, end: float) -> str:
+        """Requests a new token, and stores it with the time of its renewal and of its end."""
         requested_at = time.time()
         status, headers, body = self._send("POST", "/auth", {"Authorization": f"Basic {self._basic}"}, end)
         token, lifetime = _read(body, "access_token"), _read(body, "expires_in")

@@ -48,22 +48,22 @@ const copy = readCopy()
 const { etag, plans } = await fetchList(copy)
 
 const knownPlans = new Map(copy.plans.map((plan) => [plan.identifier, plan]))
-const listed = new Set(plans.map((plan) => plan.identifier))
-const gone = copy.plans.filter((plan) => !listed.has(plan.identifier))
-if (gone.length > copy.plans.length / 2 && !process.argv.includes('--confirmed'))
+const listedIdentifiers = new Set(plans.map((plan) => plan.identifier))
+const newlyRemoved = copy.plans.filter((plan) => !listedIdentifiers.has(plan.identifier))
+if (newlyRemoved.length > copy.plans.length / 2 && !process.argv.includes('--confirmed'))
   stop('More than half of the plans were removed. Ask support, then run this with --confirmed.')
 for (const plan of plans) {
-  const known = knownPlans.get(plan.identifier)
-  if (!known) console.log('show', plan.identifier)
-  else if (!isDeepStrictEqual(known, plan)) console.log('update', plan.identifier)
+  const knownPlan = knownPlans.get(plan.identifier)
+  if (!knownPlan) console.log('show', plan.identifier)
+  else if (!isDeepStrictEqual(knownPlan, plan)) console.log('update', plan.identifier)
 }
-for (const plan of gone) console.log('stop offering', plan.identifier)
+for (const plan of newlyRemoved) console.log('stop offering', plan.identifier)
 
 // A plan that was removed earlier keeps the time of its removal. A plan that is listed again is no
 // longer removed.
 const removedAt = new Date().toISOString()
-const removed = copy.removed.filter((plan) => !listed.has(plan.identifier))
-for (const plan of gone) removed.push({ ...plan, removedAt })
+const removed = copy.removed.filter((plan) => !listedIdentifiers.has(plan.identifier))
+for (const plan of newlyRemoved) removed.push({ ...plan, removedAt })
 
 // The copy is saved at the end: if a run fails, the next run prints its changes again. The rename
 // makes sure that the file is always complete.

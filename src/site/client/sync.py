@@ -30,33 +30,33 @@ except ValueError:
 
 try:
     client = InvestmentPlansClient(*(os.environ.get(name, "") for name in variables))
-    received = client.fetch_list({}, copy)
+    current_list = client.fetch_list({}, copy)
 except (InvestmentPlansError, ValueError) as error:
     stop(error)
 
-plans = received["plans"]
+plans = current_list["plans"]
 known_plans = {plan["identifier"]: plan for plan in copy["plans"]}
-listed = {plan["identifier"] for plan in plans}
-gone = [plan for plan in copy["plans"] if plan["identifier"] not in listed]
-if len(gone) > len(known_plans) / 2 and "--confirmed" not in sys.argv:
+listed_identifiers = {plan["identifier"] for plan in plans}
+newly_removed = [plan for plan in copy["plans"] if plan["identifier"] not in listed_identifiers]
+if len(newly_removed) > len(known_plans) / 2 and "--confirmed" not in sys.argv:
     stop("More than half of the plans were removed. Ask support, then run this with --confirmed.")
 for plan in plans:
     if plan["identifier"] not in known_plans:
         print("show", plan["identifier"])
     elif plan != known_plans[plan["identifier"]]:
         print("update", plan["identifier"])
-for plan in gone:
+for plan in newly_removed:
     print("stop offering", plan["identifier"])
 
 # A plan that was removed earlier keeps the time of its removal. A plan that is listed again is no
 # longer removed.
 now = datetime.now(timezone.utc).isoformat()
-removed = [plan for plan in copy["removed"] if plan["identifier"] not in listed]
-removed += [{**plan, "removedAt": now} for plan in gone]
+removed = [plan for plan in copy["removed"] if plan["identifier"] not in listed_identifiers]
+removed += [{**plan, "removedAt": now} for plan in newly_removed]
 
 # The copy is saved at the end: if a run fails, the next run prints its changes again. The rename
 # makes sure that the file is always complete.
 draft = copy_file.with_suffix(".new")
-after = {"etag": received["etag"], "plans": plans, "removed": removed}
+after = {"etag": current_list["etag"], "plans": plans, "removed": removed}
 draft.write_text(json.dumps(after), "utf-8")
 draft.replace(copy_file)
