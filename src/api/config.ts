@@ -61,7 +61,8 @@ export async function parseConfig(env: object): Promise<Config> {
 /** Reads the variables, and ignores the secrets. @throws ConfigError when a variable is wrong. */
 export function parseVariables(env: ConfigSource): Omit<Config, 'signingKeys' | 'seal'> {
   const tokenLifetimeSeconds = parsePositiveInteger(env.TOKEN_LIFETIME_SECONDS ?? defaultTokenLifetimeSeconds)
-  if (tokenLifetimeSeconds === undefined) throw new ConfigError('TOKEN_LIFETIME_SECONDS must be a positive integer.')
+  if (tokenLifetimeSeconds === undefined)
+    throw new ConfigError('TOKEN_LIFETIME_SECONDS must be an integer from 1 to 9999999999.')
   return { tokenLifetimeSeconds, pbkdf2Iterations: readPbkdf2Iterations(env) }
 }
 

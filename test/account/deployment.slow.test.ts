@@ -150,7 +150,7 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
   await expectRefusal(deploy, /^wrangler deploy failed: /m)
   // Every request would fail.
   await setTokenLifetime(-1)
-  await expectRefusal(deploy, /^TOKEN_LIFETIME_SECONDS must be a positive integer\.$/m)
+  await expectRefusal(deploy, /^TOKEN_LIFETIME_SECONDS must be an integer from 1 to 9999999999\.$/m)
   await setTokenLifetime(900)
   // Wrangler tries again by itself.
   account.failure = { call: /^POST .*\/versions$/, status: 503, message: 'overloaded' }
