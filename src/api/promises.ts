@@ -20,21 +20,14 @@ export const copyRenewalHours = 1
 /** The next version of the API is announced this long before the current one ends. */
 export const breakingChangeNoticeDays = 180
 
-/** The history of the API and of the clients, the newest first. A text is Markdown without blocks. */
+/** The history of the API and of the clients, the newest first. A date is YYYY-MM-DD, a text is Markdown without blocks. */
 export const changes = [
   {
     date: '2026-11-23',
     version: '3.0.0',
     text: 'The first version: access tokens, plan lists, `openapi.json` and the clients.',
   },
-] as const satisfies HistoryEntry[]
-
-interface HistoryEntry {
-  /** YYYY-MM-DD */
-  date: string
-  version: string
-  text: string
-}
+] as const satisfies { date: string; version: string; text: string }[]
 
 /** Partners write to this address with questions, and about wrong data. */
 export const support = { name: 'Partner support', email: 'support@catalog.example.com' }

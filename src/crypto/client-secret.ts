@@ -25,8 +25,8 @@ const digestBytes = 32
 type RandomBytes = (byteCount: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
-export function generateClientId(random = randomBytes): string {
-  return generateText(clientIdLength, random)
+export function generateClientId(): string {
+  return generateText(clientIdLength, randomBytes)
 }
 
 export function generateClientSecret(random = randomBytes): string {

@@ -37,17 +37,18 @@ export function parseKeyName(name: string): string | undefined {
   return /^JWT_KEY_(\d{10})$/.exec(name)?.[1]
 }
 
-/** @returns 256 random bits in Base64url, the value of the key's secret */
+/** Generates a key. @returns the value of the secret that holds it: 256 random bits in Base64url */
 export function generateKey(): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }
 
-/** @param k the value of the Worker's secret with this key. @returns undefined unless `k` is Base64url of at least `minKeyBytes` bytes */
+/** Imports a key. @param k the value of the secret that holds it. @returns undefined unless `k` is Base64url of at least `minKeyBytes` bytes */
 export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined
   const jwk: OctJwk = { kty: 'oct', kid, alg: 'HS256', k }
   const verifyKey = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+  // `sign` of hono/jwt writes the header with these members in this order.
   const header = new TextEncoder().encode(JSON.stringify({ alg: jwk.alg, typ: 'JWT', kid }))
   return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
 }

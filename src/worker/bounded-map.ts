@@ -1,12 +1,13 @@
 /**
- * Creates a map whose entries have a total size of at most `maxSize`. `set` evicts the least recently used entries to make room, and
- * does not store an entry that is larger than `maxSize`.
- * @param measure returns the size of an entry, always the same. By default, every entry has the size 1.
+ * Creates a map whose entries have a total size of at most `maxSize`. `set` replaces the entry of the key, and evicts the least recently
+ * used entries to make room. It does not store a value that is larger than `maxSize`: then the key has no entry.
+ * @param measure returns the size of an entry, the same at every call. By default, every entry has the size 1.
  */
 export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
+  /** The least recently used entry comes first. */
   const entries = new Map<string, Value>()
   let size = 0
-  /** The last key of `entries`. Fast path: `get` need not move its entry. Most requests read the same entry as the previous request. */
+  /** The key that was read or set last. Fast path: `get` need not move its entry. Most requests read the same entry as the previous request. */
   let newestKey: string | undefined
 
   function remove(key: string): void {

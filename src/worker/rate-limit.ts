@@ -17,8 +17,8 @@ export class RateLimitError extends Error {
 export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'>
 
 /**
- * Counts a sign-in with credentials that this isolate has not verified, whether or not the client exists: against the limit of its network,
- * then against the limit of the client.
+ * Counts a sign-in with credentials that this isolate has not verified: first against the limit of the network, then against the limit of
+ * the client ID, even if no client has this ID.
  * @param network see `getNetwork`
  * @throws RateLimitError if one of the limits is exceeded. If a limiter fails, ignores its limit, and warns.
  */
@@ -47,7 +47,7 @@ export function countClientUse(
   return countRequest(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
 }
 
-/** If the limiter is not bound, fails or hangs, lets the request go on. @throws RateLimitError if the limit is exceeded */
+/** Counts a request under `key`. If the limiter is not bound, fails or hangs, warns. @throws RateLimitError if the limit is exceeded */
 async function countRequest(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
   let isAllowed = true
   try {
@@ -66,7 +66,7 @@ const addressOfWorkers = '2a06:98c0:3600::103'
  * - an IPv4 address, also if it is written as IPv6: the whole address
  * - an IPv6 address: its first 64 bits, such as `2001:db8:0:1`, because one customer has a whole /64 (RFC 6177)
  * - a Worker: the zone of its owner, such as `worker:example.com`, because all Workers share one address
- * @param address the value of CF-Connecting-IP
+ * @param address the value of CF-Connecting-IP. All requests without this header count as one network
  * @param workerZone the value of CF-Worker, a header that clients can't send
  */
 export function getNetwork(address = 'none', workerZone?: string): string {

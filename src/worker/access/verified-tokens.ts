@@ -9,7 +9,7 @@ export type VerifyToken = typeof verifyAccessToken
  * hour. A remembered token needs only a new check of its times.
  */
 export function createVerifyToken({ maxTokens }: { maxTokens: number }): VerifyToken {
-  /** For each set of keys, the claims of the tokens that it verified, by token. A new set of keys verifies each token again. */
+  /** For each array of keys, the claims of the tokens that it verified, by token. Another array, even with the same keys, verifies them again. */
   const claimsByKeys = new WeakMap<readonly SigningKey[], ReturnType<typeof createBoundedMap<AccessTokenClaims>>>()
 
   return async (token, keys, nowSeconds) => {

@@ -67,7 +67,7 @@ function createCatalogSession(d1Session: D1DatabaseSession) {
   }
 }
 
-/** Writes the same JSON as JSON.stringify. Uses a Blob, because joining a large list as text needs several times the memory. */
+/** Writes the response from each plan's JSON. Uses a Blob, because joining a large list as text needs several times the memory. */
 async function writeResponseBody(documents: readonly string[]): Promise<Uint8Array> {
   const start = `{"message":"Plans fetched successfully","data":{"total":${documents.length},"plans":[`
   const plans = documents.flatMap((document, index) => (index === 0 ? [document] : [',', document]))

@@ -24,7 +24,7 @@ export interface CatalogRequest {
 export interface ClientCatalog {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** @throws StorageError when D1 does not answer and there is no usable copy of the list */
+  /** @param filter the filter of the request. @throws StorageError if D1 fails and no copy is usable; RateLimitError after too many filtered lists */
   readList: (country: string, filter: PlanFilter) => Promise<ListAnswer>
 }
 

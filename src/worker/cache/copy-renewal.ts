@@ -11,7 +11,7 @@ export function letResponseGoFirst(): Promise<void> {
 }
 
 /** A list or a partner in memory, with the state of its copy in KV. */
-export interface Copied {
+export interface CopiedItem {
   /** Unix milliseconds: the time of KV's copy, as last read or written. 0: the copy is due. Undefined: KV must not have a copy. */
   storedAtMs: number | undefined
   /** Unix milliseconds at which the current renewal of the copy began. Undefined if there is none. */
@@ -28,25 +28,25 @@ export function isRecentCopy(timeMs: number, nowMs: number): boolean {
 
 /**
  * After the response, renews a copy that KV lacks or that is no longer recent, so that an outage finds a recent copy.
- * @param held the list or partner in memory; ignored if KV must not have a copy of it
+ * @param item a list or partner in memory. If KV must not have a copy of it (`storedAtMs` is undefined), does nothing
  * @param storeCopy reads KV, and writes the copy unless another isolate has written it: a read costs a tenth of a write, and KV takes
  * one write per second per key. Returns the time of KV's copy in Unix milliseconds. Returns undefined, or rejects, if KV still lacks a recent copy
  */
 export function renewCopy(
   { waitUntil, nowMs, warn }: CacheContext,
-  held: Copied,
+  item: CopiedItem,
   storeCopy: () => Promise<number | undefined>,
 ): void {
-  const { storedAtMs, renewingSinceMs } = held
+  const { storedAtMs, renewingSinceMs } = item
   if (storedAtMs === undefined) return
   // One renewal at a time: if two requests wrote at once, the older copy could win.
   const isRenewing = renewingSinceMs !== undefined && computeAgeMs(renewingSinceMs, nowMs) <= maxRenewalMs
   // If a renewal began and no longer runs, Cloudflare cancelled it: the copy is still due.
   const isDue = renewingSinceMs !== undefined || !isRecentCopy(storedAtMs, nowMs)
   if (isRenewing || !isDue) return
-  held.renewingSinceMs = nowMs
+  item.renewingSinceMs = nowMs
   // During the renewal, others set `storedAtMs` to 0 if the copy is due again, for example because the partner changes.
-  held.storedAtMs = nowMs
+  item.storedAtMs = nowMs
   waitUntil(storeAfterResponse())
 
   /** Stores the copy, and sets `storedAtMs`, which decides when the copy is due again. */
@@ -56,10 +56,10 @@ export function renewCopy(
       warn({ event: 'refresh_failed', reason: describeError(error) })
       return undefined
     })
-    held.renewingSinceMs = undefined
+    item.renewingSinceMs = undefined
     // If KV still lacks a recent copy, this time makes the copy due again after `kvRetryMs`.
     const storedAtMsForRetry = nowMs - kvRewriteMs + kvRetryMs
     // If others set `storedAtMs` to 0, the copy stays due.
-    if (held.storedAtMs === nowMs) held.storedAtMs = copyAtMs ?? storedAtMsForRetry
+    if (item.storedAtMs === nowMs) item.storedAtMs = copyAtMs ?? storedAtMsForRetry
   }
 }

@@ -110,7 +110,8 @@ export function createD1State(clock: () => number) {
 
     /**
      * Answers from D1, or from copies if D1 fails. In a pause, asks D1 only if the copies are not enough.
-     * @param useCopies returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now
+     * @param useCopies returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now.
+     * `failure`: the error of D1, or in a pause an error that stands for it
      * @throws StorageError when D1 does not answer and the copies are not enough
      */
     withFallback: async <T>(

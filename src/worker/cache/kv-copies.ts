@@ -1,5 +1,5 @@
 // Reads and writes the copies in KV. A copy counts as missing when KV fails, needs too long or returns data of another shape, and when
-// the copy is too old or its time is ahead of the clock. No function here throws.
+// the copy is too old or its time is more than a minute ahead of the clock. No function here throws.
 import { isJsonObject, parseTrusted } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -7,14 +7,14 @@ import { kvReadDeadlineMs, withDeadline } from '../deadline.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
-import type { Copied } from './copy-renewal.ts'
+import type { CopiedItem } from './copy-renewal.ts'
 
 /** Tells if KV takes a key: its limit is 512 bytes. A stranger may send a client ID of any characters, which would make a longer key. */
 export function isKvKey(key: string): boolean {
   return new TextEncoder().encode(key).byteLength <= 512
 }
 
-export interface HeldList extends Copied {
+export interface HeldList extends CopiedItem {
   body: Uint8Array
   /** A strong entity tag, in quotes. */
   etag: string
@@ -24,7 +24,7 @@ export interface HeldList extends Copied {
   currentAtMs: number
 }
 
-/** Reads KV's copy of a list. @returns undefined if the copy is missing or garbled, or too old to be used */
+/** Reads KV's copy of a list. @returns undefined if KV fails, or if the copy is missing, garbled, or too old to be used */
 export async function readListCopy(context: CacheContext, key: string): Promise<HeldList | undefined> {
   const copy = await readEntry(context, 'plans', key)
   if (!copy) return undefined
@@ -110,14 +110,14 @@ function formatSealedText(key: string, checkedAtMs: number, shortName: string, b
 }
 
 /** Reads an entry of KV, a copy or a mark. @returns undefined when KV has no entry, null when KV fails or needs too long */
-async function readEntry({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
+async function readEntry({ kv, warn }: CacheContext, entryKind: 'plans' | 'partner', key: string) {
   if (!isKvKey(key)) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), kvReadDeadlineMs, 'KV')
     if (value === null) return undefined
     return { body: new Uint8Array(value), metadata: isJsonObject(metadata) ? metadata : {} }
   } catch (error) {
-    warn({ event: 'kv_failed', operation: 'get', entry, reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'get', entry: entryKind, reason: describeError(error) })
     return null
   }
 }
@@ -125,7 +125,7 @@ async function readEntry({ kv, warn }: CacheContext, entry: 'plans' | 'partner',
 /** Writes a copy to KV, which deletes it after `staleIfErrorMs`. @returns false when KV fails */
 async function writeCopy(
   { kv, warn }: CacheContext,
-  entry: 'plans' | 'partner',
+  entryKind: 'plans' | 'partner',
   key: string,
   body: Uint8Array,
   metadata: object,
@@ -134,7 +134,7 @@ async function writeCopy(
     await kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 })
     return true
   } catch (error) {
-    warn({ event: 'kv_failed', operation: 'put', entry, reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'put', entry: entryKind, reason: describeError(error) })
     return false
   }
 }

@@ -2,7 +2,7 @@
 import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
-import { isRecentCopy, renewCopy, type Copied } from './copy-renewal.ts'
+import { isRecentCopy, renewCopy, type CopiedItem } from './copy-renewal.ts'
 import type { NewestChange, D1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readPartnerEntry, writePartnerCopy, type PartnerCopy, type PartnerEntry } from './kv-copies.ts'
@@ -22,7 +22,7 @@ export interface ClientCheck {
   readonly checkedAtMs: number
 }
 
-export interface KnownClient extends Copied {
+export interface KnownClient extends CopiedItem {
   check: ClientCheck | undefined
   /** KV's entry for the partner, last read while D1 failed. An entry has no change ID, so D1 can't confirm it like a check. */
   entry: (PartnerEntry & { readAtMs: number }) | undefined
@@ -55,7 +55,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
   /**
    * Keeps a current check in memory, and renews KV's copy if the copy is due. Ignores a check that is not current. Forgets KV's entry, because
-   * D1 answers again, unless the entry is a mark and the answer may come from a replica that lacks the change of the mark.
+   * D1 answers again. But a mark stays if the check may come from a replica that lacks the change of the mark.
    */
   function keepCheck(context: CacheContext, clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
@@ -100,8 +100,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   /**
-   * Writes a partner's copy to KV, unless KV already has this copy. If the check is too old to replace KV's entry, asks D1 for a new check.
-   * @returns the time of KV's copy in Unix milliseconds, undefined if KV fails or gets no recent copy
+   * Writes a partner's copy to KV, unless KV has a recent copy of the same data. If the check may not replace KV's entry, first asks D1 for a
+   * new check, except in a pause after a failure of D1.
+   * @returns the time of KV's copy in Unix milliseconds, undefined if KV fails or gets no copy. @throws StorageError when D1 is asked and fails
    */
   async function storeCopy(context: CacheContext, clientId: string, client: KnownClient): Promise<number | undefined> {
     const { nowMs } = context
@@ -111,9 +112,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     if (copy && isRecentCopy(copy.checkedAtMs, nowMs) && isSamePartner(copy.partner, client.check?.partner)) {
       return copy.checkedAtMs
     }
-    const isTooOld = client.check !== undefined && !mayReplace(client.check, entry, nowMs)
+    const needsNewCheck = client.check !== undefined && !mayReplace(client.check, entry, nowMs)
     // Puts the new check into `client`.
-    if (isTooOld && d1.mayAsk()) await askNearest(context, clientId)
+    if (needsNewCheck && d1.mayAsk()) await askNearest(context, clientId)
     const { check } = client
     if (!check?.partner || !mayReplace(check, entry, nowMs)) return undefined
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
@@ -181,13 +182,13 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       // entry may take a minute to arrive here.
       const isYoung = check !== undefined && computeAgeMs(check.checkedAtMs, nowMs) <= staleWhileRevalidateMs
       const candidates = [hasEntry || isYoung ? check : undefined, copy]
-      let newest: ClientCheck | PartnerCopy | undefined
+      let newestData: ClientCheck | PartnerCopy | undefined
       for (const candidate of candidates) {
         if (!candidate || !isUsableInOutage(candidate.checkedAtMs, nowMs)) continue
         const isFromBeforeMark = computeAsOfMs(candidate.checkedAtMs) < endedAtMs
-        if (!isFromBeforeMark && candidate.checkedAtMs > (newest?.checkedAtMs ?? 0)) newest = candidate
+        if (!isFromBeforeMark && candidate.checkedAtMs > (newestData?.checkedAtMs ?? 0)) newestData = candidate
       }
-      return newest?.partner?.isSuspended ? undefined : newest
+      return newestData?.partner?.isSuspended ? undefined : newestData
     },
   }
 }

@@ -43,7 +43,7 @@ export type EarlyList = Promise<FoundList>
 interface ReadOptions {
   /** Unix milliseconds at which D1 last confirmed the check, or gave the copy, that the request relies on. */
   checkedAtMs: number
-  /** Given if D1 failed when it was asked for the check: then only a list that memory or KV has is answered. */
+  /** Given if D1 failed, for this request or a moment ago: then only a list that memory or KV has is answered. */
   failure: StorageError | undefined
   /** Given if this list is already being read. */
   earlyList: EarlyList | undefined
@@ -54,7 +54,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   const shareLoad = createSharedWork<HeldList>(clock)
   const shareCopy = createSharedWork<FoundList | undefined>(clock)
 
-  /** Reads KV's copy of a list into memory. Requests that need the list at the same time share one read, and the same bytes. */
+  /** Reads KV's copy of a list into memory. Requests at the same time share the read and the bytes. @returns undefined without a usable copy */
   function findCopy({ context, key }: ListRequest): Promise<FoundList | undefined> {
     return shareCopy(key, context, async () => {
       const copy = await readListCopy(context, key)
@@ -66,7 +66,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     })
   }
 
-  /** Finds a list, current or outdated: the early list if there is one, or else the list in memory, or else KV's copy. */
+  /** Finds a list, current or outdated: the early list, or else the list in memory, or else KV's copy. @returns undefined if there is none */
   async function findAnyRevision(request: ListRequest, earlyList?: EarlyList): Promise<FoundList | undefined> {
     const heldList = lists.get(request.key)
     if (!earlyList && isUsable(heldList, request.context)) return { list: heldList, tier: 'memory' }
@@ -105,6 +105,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
         const list = await loadFromD1(request, { minRevision: foundList?.list.revision ?? 0 })
         return createAnswer({ list, tier: 'd1' }, { sinceMs: 0, isOld: false, fwd: foundList ? 'stale' : 'miss' })
       },
+      // Undefined, if no usable list was found: then D1's error is thrown.
       async () => answerInOutage(foundList, context),
     )
   }
@@ -112,7 +113,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   /**
    * Loads a list from D1. Requests that need it at the same time share the load, until a newer revision becomes known.
    * @param minRevision the revision of the outdated list, 0 if there is none: a replica with a lower revision lags
-   * @throws RateLimitError if the client loads too many filtered lists
+   * @throws StorageError when D1 fails; RateLimitError if the client loads too many filtered lists
    */
   async function loadFromD1(request: ListRequest, { minRevision }: { minRevision: number }): Promise<HeldList> {
     const { context, key, country, filter } = request
@@ -123,9 +124,9 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       const { body, isEmpty, revision } = await d1.readNearest(
         context,
         (session) => session.loadList(country, filter),
-        (loaded) => loaded.revision >= minRevision,
+        (answer) => answer.revision >= minRevision,
       )
-      // Strangers' random filters would fill KV with empty lists.
+      // Without a time, KV gets no copy: random filters would fill KV with empty lists. At time 0, the copy is due.
       const mayBeStored = (!isEmpty || !isFiltered) && isKvKey(key)
       const storedAtMs = mayBeStored ? 0 : undefined
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs }
@@ -149,7 +150,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       return isUsable(foundList?.list, request.context)
     },
 
-    /** Begins to read a list from KV or D1, before its partner is known. @returns undefined if memory has a list */
+    /** Begins to read a list from KV or D1, before the request's partner is known. @returns undefined if memory has the list */
     readEarly: (request: ListRequest): EarlyList | undefined => {
       if (lists.get(request.key)) return undefined
       const earlyList = findCopyOrLoad(request)
@@ -187,7 +188,7 @@ async function computeEtag(body: Uint8Array): Promise<string> {
   return `"${encodeBase64Url(new Uint8Array(digest, 0, 16))}"`
 }
 
-/** Renews KV's copy of a list after the response, if the copy is due. Writes nothing if another isolate has just renewed the copy. */
+/** Renews KV's copy of a list after the response, if the copy is due. Writes nothing if KV has a recent copy of this revision or a newer one. */
 function renewListCopy(context: CacheContext, key: string, list: HeldList): void {
   renewCopy(context, list, async () => {
     const copy = await readListCopy(context, key)

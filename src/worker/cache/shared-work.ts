@@ -27,8 +27,8 @@ export function createSharedWork<T>(clock: () => number) {
     if (otherWork && remainingMs > 0) {
       // `min`, because more than `maxWorkMs` remains after the clock stepped back.
       const waitMs = Math.min(remainingMs, maxWorkMs)
-      return withDeadline(otherWork.result, waitMs, 'Another request', Abandoned).catch((error: unknown) => {
-        if (!(error instanceof Abandoned)) throw error
+      return withDeadline(otherWork.result, waitMs, 'Another request', AbandonedWorkError).catch((error: unknown) => {
+        if (!(error instanceof AbandonedWorkError)) throw error
         // The first request that gets here starts new work. The others find the new work under the key.
         forgetWork(key, otherWork)
         return shareWork(key, context, work)
@@ -49,4 +49,5 @@ export function createSharedWork<T>(clock: () => number) {
   return shareWork
 }
 
-class Abandoned extends Error {}
+/** The awaited work of another request did not settle in time. */
+class AbandonedWorkError extends Error {}

@@ -19,7 +19,7 @@ interface RefusalOptions {
   reason?: string
 }
 
-/** The only error that routes throw on purpose. `app.onError` turns it into a response. */
+/** A refusal of a request. Routes throw it, and `app.onError` turns it into a response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode

@@ -1,4 +1,4 @@
-/** Removes the scheme, in lower or upper case, and the spaces after it (RFC 9110 section 11.4). @returns undefined if the header has another scheme */
+/** Removes the scheme, in lower or upper case, and the spaces after it (RFC 9110 section 11.4). @returns the rest, undefined for another scheme */
 export function cutScheme(header: string, scheme: string): string | undefined {
   const end = scheme.length
   if (header.slice(0, end).toLowerCase() !== scheme.toLowerCase()) return undefined

@@ -50,7 +50,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
     return entry
   }
 
-  /** Streams a large body, so that all responses share its bytes: a Response that gets the bytes copies them. @throws ApiError if there is no room */
+  /** Streams a large body, so that all responses share its bytes: a Response that gets the bytes copies them. @throws ApiError if `addReader` refuses */
   function streamBody(body: Uint8Array, etag: string, clientId: string): ReadableStream {
     const entry = addReader(body, etag, clientId)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
@@ -69,7 +69,7 @@ export function createRespondConditionally(maxStreamedBytes: number, isCached: (
   /**
    * Creates the response: a 304 if the client has the list with this ETag, otherwise a 200.
    * @param headers are sent with either status, and include the ETag
-   * @throws ApiError with a 503 when unfinished responses leave no memory for this body
+   * @throws ApiError with a 503 when unfinished responses leave no memory for this body, or when the client still receives two others
    */
   return (
     request: Pick<Request, 'method' | 'headers'>,

@@ -19,7 +19,7 @@ interface Dependencies {
   decideSignIn: DecideSignIn
   rateLimits: RateLimits
   verifiedSecrets: VerifiedSecrets
-  /** The cost of hashing the secret of an unknown client. */
+  /** The iterations of PBKDF2 for refusing an unknown client as slowly as a known one. */
   pbkdf2Iterations: number
 }
 
@@ -77,9 +77,10 @@ export async function authenticateClient(
   }
 }
 
-/** Lists the hashes of the secrets that work now. A suspended partner has none, so its refusal takes as long as any other refusal. */
+/** Lists the hashes of the secrets that work now. Treats a suspended partner as having none, so its refusal takes as long as any other refusal. */
 function listLiveHashes(partner: PartnerAccess | undefined, nowSeconds: number): string[] {
   if (partner === undefined || partner.isSuspended) return []
-  const live = partner.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
-  return live.map(({ hash }) => hash)
+  // The current secret has no `expiresAt`.
+  const liveSecrets = partner.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
+  return liveSecrets.map(({ hash }) => hash)
 }
