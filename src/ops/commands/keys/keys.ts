@@ -5,7 +5,7 @@ import { formatIsoTime } from '../../shared/iso-time.ts'
 import {
   checkDroppable,
   dropKey,
-  listKeys,
+  listSigningKeys,
   makeUnknownKeyError,
   recordIfMissing,
   rotateKeys,
@@ -103,7 +103,7 @@ async function dropLeakedKey(kid: string, run: ChangeRun): Promise<Output> {
 /** Lists the keys, with the use of each at `nowMs`. Needs no database, because keys are secrets of the Worker. */
 async function makeKeysOutput({ target, openSecrets }: Run, nowMs: number): Promise<Output> {
   const secrets = await openSecrets(target)
-  const liveKeys = listKeys((await secrets.list()).live, nowMs / 1000)
+  const liveKeys = listSigningKeys((await secrets.list()).live, nowMs / 1000)
   const rows = liveKeys.map(({ kid, use }) => ({ kid, use, signsFrom: formatIsoTime(Number(kid)) }))
   const emptyNote = `There is no key. To make one: ${describeCommand(target, 'keys', 'rotate')}`
   return { data: rows, note: rows.length === 0 ? emptyNote : undefined }

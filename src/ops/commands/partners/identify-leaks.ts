@@ -1,7 +1,7 @@
 // The command `ops partner identify`: describes each secret, token and signing key in a text.
 import { nameSome } from '../../../abbreviate.ts'
 import { formatIsoTime, formatTimes } from '../../shared/iso-time.ts'
-import { listKeys, type Key } from '../../core/keys/key-ring.ts'
+import { listSigningKeys, type Key } from '../../core/keys/key-ring.ts'
 import {
   findLeaks,
   findSecretOwner,
@@ -90,7 +90,7 @@ async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<LiveSe
   }
   const readKeys = async () => {
     const secrets = await run.openSecrets(target)
-    return listKeys((await secrets.list()).live, nowSeconds)
+    return listSigningKeys((await secrets.list()).live, nowSeconds)
   }
   const [owners, keys] = await Promise.all([
     readFor(['secret', 'token'], () => readOwnersQuickly(run)),

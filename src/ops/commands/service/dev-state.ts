@@ -8,7 +8,7 @@ import { readCatalog } from '../../core/catalog/catalog-formats.ts'
 import { prepareImport } from '../../core/catalog/catalog-import.ts'
 import { hasPublished } from '../../core/catalog/catalog-plans.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { listKeys } from '../../core/keys/key-ring.ts'
+import { listSigningKeys } from '../../core/keys/key-ring.ts'
 import { createPartner, listPartners, type Credentials } from '../../core/partners/partner-accounts.ts'
 import { publishProposal } from '../../core/publications/publications.ts'
 import { devVarsFile, openDevVars } from '../../store/dev-vars.ts'
@@ -38,7 +38,7 @@ export async function prepareState(target: Target, work: (store: Store) => Promi
 export async function ensureSigningKey(): Promise<void> {
   const secrets = openDevVars()
   const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
-  if (listKeys((await secrets.list()).live, nowSeconds).length > 0) return
+  if (listSigningKeys((await secrets.list()).live, nowSeconds).length > 0) return
   await secrets.put({ [formatKeyName(String(nowSeconds))]: generateKey() })
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }

@@ -28,16 +28,16 @@ type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 const spreadSeconds = 120
 
 /** @returns the keys among these secrets, the newest first, with the use of each key at `nowSeconds`. */
-export function listKeys(secretNames: readonly string[], nowSeconds: number): Key[] {
-  const newestFirst = secretNames
+export function listSigningKeys(secretNames: readonly string[], nowSeconds: number): Key[] {
+  const keys = secretNames
     .flatMap((name) => parseKeyName(name) ?? [])
     .toSorted()
     .toReversed()
     .map((kid) => ({ kid }))
-  const [first, ...rest] = newestFirst
-  const signing = first && chooseSigningKey([first, ...rest], nowSeconds)
-  return newestFirst.map(({ kid }) => {
-    if (kid === signing?.kid) return { kid, use: 'signs' }
+  const [newestKey, ...olderKeys] = keys
+  const signingKey = newestKey && chooseSigningKey([newestKey, ...olderKeys], nowSeconds)
+  return keys.map(({ kid }) => {
+    if (kid === signingKey?.kid) return { kid, use: 'signs' }
     return { kid, use: Number(kid) > nowSeconds ? 'next' : 'verifies' }
   })
 }
@@ -52,7 +52,7 @@ export function chooseFreeKid(secretNames: readonly string[], fromSeconds: numbe
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
-  const mustWait = store.target.remote && listKeys(live, nowSeconds).length > 0
+  const mustWait = store.target.remote && listSigningKeys(live, nowSeconds).length > 0
   const kid = chooseFreeKid(live, mustWait ? nowSeconds + spreadSeconds : nowSeconds)
   await recordThenChange(store, attribution, 'keys-rotate', kid, () =>
     secrets.put({ [formatKeyName(kid)]: generateKey() }),
@@ -66,7 +66,7 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
  */
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
-  const kids = listKeys(live, nowSeconds).map((key) => key.kid)
+  const kids = listSigningKeys(live, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) throw makeUnknownKeyError(kid, target)
   await secrets.checkEditable()
   const leakAdvice = `If the key leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`

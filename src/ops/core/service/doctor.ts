@@ -14,7 +14,7 @@ import { ok, problem, runChecks, warning, type CheckResult, type NamedResult } f
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { listCatalogFindings } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
-import { listKeys, type Key } from '../keys/key-ring.ts'
+import { listSigningKeys, type Key } from '../keys/key-ring.ts'
 
 /** The schedule publishes every minute: if a publication is overdue for longer, the schedule does not run. */
 const maxDelaySeconds = 180
@@ -157,9 +157,9 @@ async function checkKeys(
   nowSeconds: number,
 ): Promise<CheckResult[]> {
   const { live, latest } = await list()
-  const keys = listKeys(live, nowSeconds)
+  const keys = listSigningKeys(live, nowSeconds)
   const kids = keys.map(({ kid }) => kid)
-  const kidsAfterDeploy = listKeys(latest, nowSeconds).map(({ kid }) => kid)
+  const kidsAfterDeploy = listSigningKeys(latest, nowSeconds).map(({ kid }) => kid)
   const findNewestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
   const keysCommand = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
   const deploy = describeDeploy(target)
