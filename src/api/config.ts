@@ -84,7 +84,7 @@ async function requireSigningKey(kid: string, value: unknown): Promise<SigningKe
   const key = await importSigningKey(kid, value)
   if (key !== undefined) return key
   throw new ConfigError(
-    `The secret ${formatKeyName(kid)} is wrong: it takes at least ${minKeyBytes} random bytes in Base64url.`,
+    `The secret ${formatKeyName(kid)} is wrong: it must be at least ${minKeyBytes} random bytes in Base64url.`,
   )
 }
 

@@ -80,10 +80,10 @@ export const advice: Record<ErrorCode, Advice> = {
   },
   unavailable: {
     cause:
-      'Our database fails, and no [copy](/promises#outage) can answer. On a token request, the secret may also be new or wrong.',
+      'Our database fails, and no [copy](/promises#outage) can answer. On a token request, the secret may also be new or wrong. On a plan request, too many large lists may still be on their way to partners.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
     request: formatMockedRequest('code=503'),
-    whyMocked: 'Only a failure of our service causes this error.',
+    whyMocked: 'No single request causes this error.',
   },
 }
 

@@ -120,7 +120,7 @@ async function prepareMerge(
       ...describeForgottenMonths(changes, others),
       ...(hasOnlyOldValues
         ? [
-            'The file differs from the catalog only by values from before later changes by others. To bring these values back, add --overwrite.',
+            'The file differs from the catalog only in values that others changed after the export. To bring the file’s values back, add --overwrite.',
           ]
         : []),
     ],

@@ -25,9 +25,9 @@ const kinds: readonly Kind[] = [
 /** Kinds of ZIP archives that can’t be read. The pattern is for the list of their parts: one name a line. */
 const archiveKinds: readonly Kind[] = [
   [/^xl\/workbook\.bin$/m, 'an .xlsb workbook', saveAs],
-  [/\.iwa$|^Index\.zip$/m, 'of Numbers', 'In Numbers, choose File, Export To, Excel.'],
+  [/\.iwa$|^Index\.zip$/m, 'a Numbers document', 'In Numbers, choose File, Export To, Excel.'],
   [/^content\.xml$/m, 'an OpenDocument file, such as .ods', saveAs],
-  [/^(?:word|ppt)\//m, 'of Word or PowerPoint', 'Ask its sender for the spreadsheet.'],
+  [/^(?:word|ppt)\//m, 'a Word or PowerPoint document', 'Ask its sender for the spreadsheet.'],
   [
     /^(?!(?:.*\n)?\[Content_Types\]\.xml(?:\n|$))./s,
     'a ZIP archive',

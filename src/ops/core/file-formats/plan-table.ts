@@ -79,7 +79,7 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
   if (sheets.length === 1) return table
   const unread = sheet.isHidden ? [] : planSheets.filter(({ isHidden }) => isHidden)
   const names = nameSome(unread.map(({ name }) => abbreviate(name)))
-  const unreadNote = unread.length === 0 ? [] : [`Plans of hidden sheets were not read: ${names}.`]
+  const unreadNote = unread.length === 0 ? [] : [`These hidden sheets have plans, which were not read: ${names}.`]
   return { ...table, notes: [...(table.notes ?? []), ...unreadNote], sheet: sheet.name }
 }
 

@@ -146,7 +146,7 @@ async function markAfterChange(
     await writeRecordedMark(store, afterChange)
   } catch (error) {
     const repeatAdvice = secretKinds.has(kind)
-      ? ` Then run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
+      ? ` To mark the cache, run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
       : ' Run the command again.'
     warn(
       `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? repeatAdvice : ''}`,

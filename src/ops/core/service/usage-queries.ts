@@ -70,7 +70,7 @@ export const alerts = {
         : rows.map(evaluateAvailability),
   },
   'stale-lists': {
-    rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Partners are promised ${freshnessSeconds} s.`,
+    rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Fewer are a warning. Partners are promised ${freshnessSeconds} s.`,
     writeQuery: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${isWithin(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
     evaluate: (rows) =>
@@ -96,7 +96,7 @@ export const alerts = {
     },
   },
   traffic: {
-    rule: `In ${quietMinutes / 60} hours, there is no request at all. A day without a partner's request is a warning.`,
+    rule: `In ${quietMinutes / 60} hours, there is no request at all. A day without a real partner's request is a warning.`,
     writeQuery: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${isWithin(quietMinutes)}) AS recent FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner`,
     evaluate: (rows, smokePartner) => {

@@ -554,7 +554,7 @@ test('the summary names the sheet that was read, if the file has several', async
   const november = makeSheet('November', '9 years')
   const update = async (...sheets: WriteSheet[]) => ops('catalog update -', { stdin: await writeXlsx({ sheets }) })
   const { stdout, stderr } = await update({ ...makeSheet('Plans', '1 year'), veryHidden: true }, november)
-  expect(stderr).toContain('Note: Plans of hidden sheets were not read: "Plans".\n')
+  expect(stderr).toContain('Note: These hidden sheets have plans, which were not read: "Plans".\n')
   expect(stdout).toContain('tenor "Open-ended" → "9 years"')
   expect(stdout).toContain(
     '\nPlans: 0 added, 1 changed, 0 removed, 0 unchanged. They were read from the sheet "November".\n',

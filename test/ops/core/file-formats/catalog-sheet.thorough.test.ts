@@ -129,7 +129,7 @@ describe('what people and spreadsheets do to a sheet is read', () => {
 
   test('the only sheet of plans that people see, whatever its name, and names it', () => {
     const sheet = 'November'
-    const notes = ['Plans of hidden sheets were not read: "Plans".']
+    const notes = ['These hidden sheets have plans, which were not read: "Plans".']
     expect(parse(named('Plans', true, 9), named(sheet))).toEqual({ ...expected, sheet, notes })
     const text = { ...named('Plans', true), rows: [['Read me']] }
     expect(parse(text, named(sheet))).toEqual({ ...expected, sheet })
