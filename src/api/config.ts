@@ -1,5 +1,5 @@
 // Turns the Worker's variables and secrets into checked values. An error names the variable, and never contains its value.
-import { isIterationCount, maxPbkdf2Iterations } from '../crypto/client-secret.ts'
+import { maxPbkdf2Iterations } from '../crypto/client-secret.ts'
 import { createSeal, type Seal } from '../crypto/seal.ts'
 import {
   formatKeyName,
@@ -58,11 +58,10 @@ export async function parseConfig(env: object): Promise<Config> {
   return { signingKeys, seal: createSeal(signingKeys), ...parseVariables(env) }
 }
 
-/** Reads the variables, and ignores the secrets. @throws ConfigError when a variable is wrong. */
+/** Reads the variables, and ignores the secrets. @throws ConfigError when a variable is wrong */
 export function parseVariables(env: ConfigSource): Omit<Config, 'signingKeys' | 'seal'> {
-  const tokenLifetimeSeconds = parsePositiveInteger(env.TOKEN_LIFETIME_SECONDS ?? defaultTokenLifetimeSeconds)
-  if (tokenLifetimeSeconds === undefined)
-    throw new ConfigError('TOKEN_LIFETIME_SECONDS must be an integer from 1 to 9999999999.')
+  const { TOKEN_LIFETIME_SECONDS = defaultTokenLifetimeSeconds } = env
+  const tokenLifetimeSeconds = parseInteger('TOKEN_LIFETIME_SECONDS', TOKEN_LIFETIME_SECONDS, 9_999_999_999)
   return { tokenLifetimeSeconds, pbkdf2Iterations: readPbkdf2Iterations(env) }
 }
 
@@ -90,16 +89,12 @@ async function requireSigningKey(kid: string, value: unknown): Promise<SigningKe
 
 /** Reads PBKDF2_ITERATIONS, by default the maximum. Exported for the command line, which hashes secrets. @throws ConfigError when the variable is wrong */
 export function readPbkdf2Iterations({ PBKDF2_ITERATIONS = maxPbkdf2Iterations }: ConfigSource): number {
-  const iterations = parsePositiveInteger(PBKDF2_ITERATIONS)
-  if (iterations === undefined || !isIterationCount(iterations)) {
-    throw new ConfigError(
-      `PBKDF2_ITERATIONS must be an integer from 1 to ${maxPbkdf2Iterations}, the limit of Cloudflare Workers.`,
-    )
-  }
-  return iterations
+  return parseInteger('PBKDF2_ITERATIONS', PBKDF2_ITERATIONS, maxPbkdf2Iterations)
 }
 
-/** @returns undefined for anything but an integer of 1 to 10 digits without a leading zero */
-function parsePositiveInteger(value: string | number): number | undefined {
-  return /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : undefined
+/** Parses the value of a variable. @throws ConfigError unless it is an integer from 1 to `max`, without a leading zero */
+function parseInteger(name: string, value: string | number, max: number): number {
+  const integer = /^[1-9][0-9]*$/.test(String(value)) ? Number(value) : Infinity
+  if (integer > max) throw new ConfigError(`${name} must be an integer from 1 to ${max}.`)
+  return integer
 }

@@ -117,7 +117,7 @@ function parseHash(hash: string) {
   return salt && digest && isIterationCount(iterations) ? { iterations, salt, digest } : undefined
 }
 
-export function isIterationCount(value: number): boolean {
+function isIterationCount(value: number): boolean {
   return Number.isInteger(value) && value >= 1 && value <= maxPbkdf2Iterations
 }
 

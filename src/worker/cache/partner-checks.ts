@@ -73,7 +73,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** Asks D1's nearest replica for the partner's row, and keeps the answer. A client's requests share a query, until a newer change is known. */
   function askNearest(context: CacheContext, clientId: string): Promise<ClientCheck> {
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
-      // A replica without the partner of a token lags: the token proves that its partner exists.
+      // A replica that has no partner with this client ID lags: the token of the request proves that the partner exists.
       const answer = await d1.readNearest(
         context,
         (session) => session.checkPartner(clientId),
@@ -138,7 +138,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   }
 
   return {
-    /** Returns the client in memory, with a check and an entry of any age. */
+    /** Returns the client in memory, with a check and an entry of any age. Undefined if memory has none. */
     get: (clientId: string) => clients.get(clientId),
 
     renewCopy: renewPartnerCopy,

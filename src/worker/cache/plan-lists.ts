@@ -192,7 +192,7 @@ async function computeEtag(body: Uint8Array): Promise<string> {
 function renewListCopy(context: CacheContext, key: string, list: HeldList): void {
   renewCopy(context, list, async () => {
     const copy = await readListCopy(context, key)
-    // Returns the time of KV's copy, which tells `renewCopy` when the copy is due again.
+    // Returns the time of KV's copy, which tells `renewCopy` when the copy is due again, or undefined if KV failed.
     const isCopyRenewed = copy && copy.revision >= list.revision && isRecentCopy(copy.currentAtMs, context.nowMs)
     return isCopyRenewed ? copy.currentAtMs : writeListCopy(context, key, list)
   })
