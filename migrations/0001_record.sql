@@ -2,7 +2,7 @@
 -- takes effect by one statement on one table, which is atomic over a binding and over HTTP. A publication takes effect when its
 -- state becomes published, and a change of a partner when its row is inserted. Afterwards, only the columns superseded and
 -- secrets change. There are no foreign keys, because an import of a dump inserts the tables in any order. Times are Unix seconds
--- of the clock of D1. Each CHECK of JSON calls json_valid, because other functions of SQLite accept JSON5, which partners refuse.
+-- of the clock of D1. Each CHECK of JSON calls json_valid, because other functions of SQLite accept JSON5, which is not JSON.
 
 -- One row. The name is a random ID, which exported files contain, so that an import recognizes a file of another catalog.
 CREATE TABLE catalog (
@@ -17,8 +17,8 @@ INSERT INTO catalog (id, name) VALUES (1, lower(hex(randomblob(8))));
 -- AUTOINCREMENT keeps SQLite from using the ID of a deleted publication again.
 CREATE TABLE publications (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
-  -- staging: a command writes its plans, within an hour. waiting: for approval. scheduled: for due_at. Each
-  -- publication ends as one of the last three. conflicted: it did not fit the catalog any more.
+  -- staging: a command is writing the plans; after an hour, the schedule deletes the publication. waiting: for approval.
+  -- scheduled: for due_at. conflicted: the publication did not fit the catalog any more. It may still be cancelled.
   state          TEXT    NOT NULL CHECK (state IN
                    ('staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled')),
   actor          TEXT    NOT NULL,
@@ -26,7 +26,8 @@ CREATE TABLE publications (
   note           TEXT,
   created_at     INTEGER NOT NULL,
   -- The revision of the catalog from which its plans were computed. Only its versions with the same base_revision count. A merge
-  -- with later changes writes a second set of versions with a newer base_revision. Publishing sets this column to that revision.
+  -- with later changes writes a second set of versions with a newer base_revision. Publishing the merge sets this column to the
+  -- newer base_revision.
   base_revision  INTEGER NOT NULL,
   plan_count     INTEGER NOT NULL, -- A publication of 0 plans only raises the revision, so that cached lists are outdated.
   undone_id      INTEGER, -- The publication that this one takes back.
@@ -73,7 +74,8 @@ CREATE INDEX plan_versions_not_superseded ON plan_versions (plan_id, publication
 
 -- Partners, and who changed them. Each change of a partner is a row with all columns of the partner after the change, and the
 -- newest row says how the partner is now. A change of a signing key is a row with the ID of the key in kid, and no partner: the
--- keys themselves are not in the database. The IDs are times in Unix milliseconds, as revisions are.
+-- keys themselves are not in the database. An ID is made as a revision is: the newest ID plus 1, and at least the time in Unix
+-- milliseconds.
 CREATE TABLE change_record (
   id                INTEGER PRIMARY KEY,
   changed_at        INTEGER NOT NULL,

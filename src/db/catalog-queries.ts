@@ -20,7 +20,7 @@ export interface CatalogOrigin {
 /** The number of times that the catalog is read again, because somebody published meanwhile. */
 const maxRepetitions = 3
 
-/** Selects all plans of the catalog in ascending order of ID. */
+/** Selects all plans of the catalog in ascending order of ID. @throws StorageError as `readAtOneRevision` does */
 export function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
   return readAtOneRevision(db, () => selectPlans(db, isNotSuperseded))
 }
@@ -56,17 +56,19 @@ export async function selectCatalogPlan(
   return plan ? { plan, revision: row.revision } : undefined
 }
 
+/** Selects plans of the catalog as they are now. Leaves out IDs that no plan of the catalog has. */
 export function selectCurrentPlans(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogPlan[]> {
   return selectPlans(db, and(isNotSuperseded, inArray(planVersions.planId, writeList(planIds))))
 }
 
 export interface CatalogSize {
-  /** The number of plans in the catalog, also of those on no list. */
+  /** The number of plans, also of those on no list. */
   plans: number
   /** For each country, the plans on its list, and the bytes of their JSON documents, with one byte more for a comma after each. */
   lists: ReadonlyMap<string, { plans: number; bytes: number }>
 }
 
+/** Measures the catalog as if it lacked the plans with the IDs `planIds`. */
 export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(planIds))))
   // The row without a country counts the plans of the whole catalog.
@@ -85,13 +87,14 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
   return { plans: planCount, lists }
 }
 
-// SQLite's lower() changes only ASCII letters. So two names of the same length count as equal if both have other characters.
+// For a query with a table `names`. SQLite's lower() changes only ASCII letters. So two names that both have other characters count as
+// equal if they have the same length.
 const mayBeNamed = (name: SQL) => sql`(
   lower(trim(${name})) in (select name from names) or ${name} glob '*[^ -~]*'
     and length(trim(${name})) in (select length(name) from names where name glob '*[^ -~]*')
 )`
 
-/** Selects the plans whose `name` or `coolName` is one of `names`, in any case, and maybe other plans: compare the selected names again. */
+/** Selects the plans whose `name` or `coolName` is one of `names`, ignoring case, and maybe other plans: compare the selected names again. */
 export async function selectPossibleNamesakes(
   db: OperatorDatabase,
   names: readonly string[],
@@ -114,7 +117,7 @@ export type PlanSummary = Pick<
 /** A page can have many more summaries than plans, because a summary has only about 75 bytes. */
 const summariesPerPage = 5000
 
-/** Selects the fields that `plan list` shows, in ascending order of ID. @param revision selects an earlier catalog. Default: now. */
+/** Selects the fields that `plan list` shows, in ascending order of ID: of all plans now, or at `revision`, or on the list of `country`. */
 export function selectSummaries(
   db: OperatorDatabase,
   { revision, country }: { revision?: number | undefined; country?: string | undefined } = {},
@@ -202,6 +205,7 @@ export function makeNewestVersionsTable(db: OperatorDatabase, isCandidate: SQL |
   return db.$with('newest', { planId, document, viewableIn }).as(selectNewestVersions(isCandidate))
 }
 
+/** Writes the condition that a version is of the plan with an identifier or ID. */
 function hasIdentifierOrId(
   { planId, document }: Record<'planId' | 'document', SQLWrapper>,
   identifierOrId: string,

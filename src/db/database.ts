@@ -4,13 +4,13 @@
 import { fillPlaceholders, sql, type Query, type SQL } from 'drizzle-orm'
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core'
 
-/** Runs queries on D1, through a Worker's binding or Cloudflare's HTTP API. */
+/** Runs queries on D1. When D1 fails, throws StorageError in the Worker, and DrizzleQueryError on the command line (`OperatorDatabase`). */
 export interface Database {
-  /** Returns the rows, each as an array of its values. @throws StorageError when D1 fails */
+  /** Returns the rows, each as an array of its values. */
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
-  /** Runs a statement that returns no rows. @throws StorageError when D1 fails */
+  /** Runs a statement that returns no rows. */
   run: (query: SQL) => Promise<unknown>
-  /** Shows the user what is being read or written, such as `Reading plans: 300`. */
+  /** Shows the user what is being read or written, such as `Reading plans: 300`. Undefined in the Worker. */
   readonly reportProgress?: ((text: string) => void) | undefined
 }
 
@@ -45,17 +45,12 @@ export async function readRows<Row extends unknown[]>(
   }
 }
 
-/** Writes a value as a parameter, and null as SQL, because the HTTP API takes no null as a parameter. */
-export function writeNullable(value: string | number | null): SQL {
-  return value === null ? sql`null` : sql`${value}`
-}
-
 /** Writes a list of values, to follow `in`. The list is one parameter, because D1 allows only 100 parameters. */
 export function writeList(values: readonly (string | number)[]): SQL {
   return sql`(select value from json_each(${JSON.stringify(values)}))`
 }
 
-/** D1 failed or was too slow. The message is D1's own, and contains no SQL parameter. */
+/** D1 failed or was too slow, or gave no answer that can be used. The message contains no SQL parameter. */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
 }

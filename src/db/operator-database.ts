@@ -17,7 +17,7 @@ export function createOperatorDatabase(
   })
 }
 
-/** @returns the store's error that drizzle's error wraps. Drizzle's message must not be shown: it quotes parameters, such as a contact. */
+/** @returns the store's error in a DrizzleQueryError, or any other error itself. Never show drizzle's message: it quotes parameters. */
 export function unwrapQueryError(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? error.cause : error
 }

@@ -1,7 +1,6 @@
 // Changes partners, and records changes of signing keys. Each change is one INSERT of the next row of `change_record`.
 import { and, eq, getTableColumns, isNull, max, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias, type SQLiteInsertValue } from 'drizzle-orm/sqlite-core'
-import { writeNullable } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
 import { computeNextNumber } from './record-numbers.ts'
@@ -48,7 +47,10 @@ const repetition = { target: changeRecord.requestId }
 const now = sql`unixepoch()`
 const writeNewSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', ${now}, 'expiresAt', null)`
 
-/** Fails if the short name or the client ID is taken. @returns undefined if this request has inserted the partner already. */
+/**
+ * @returns undefined if this request has inserted the partner already.
+ * @throws an error whose cause names `change_record.partner` or `change_record.client_id`, if the short name or the client ID is taken.
+ */
 export function insertNewPartner(
   db: OperatorDatabase,
   request: ChangeRequest,
@@ -69,12 +71,13 @@ export function insertKeyChange(
   return insertUnlessRepeated(db, { ...makeCommonValues(request, kind), kid })
 }
 
+/** @returns undefined, without a change, if a row has the `requestId` already. */
 async function insertUnlessRepeated(
   db: OperatorDatabase,
   row: SQLiteInsertValue<typeof changeRecord>,
 ): Promise<MadeChange | undefined> {
-  const [made] = await db.insert(changeRecord).values(row).onConflictDoNothing(repetition).returning(madeFields)
-  return made
+  const [newRow] = await db.insert(changeRecord).values(row).onConflictDoNothing(repetition).returning(madeFields)
+  return newRow
 }
 
 /**
@@ -88,20 +91,20 @@ export async function insertPartnerChange(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changedValues = nameFields({ ...makeCommonValues(request, change.kind), ...computeNextValues(change) })
+  const changedValues = writeAsSql({ ...makeCommonValues(request, change.kind), ...computeNextValues(change) })
   const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestChangeId(db, newest.shortName)))
   const nextRow = db
     .select({ ...getTableColumns(newest), ...changedValues })
     .from(newest)
     .where(and(isStillNewest, isNull(newest.endedAt)))
-  const [made] = await db.insert(changeRecord).select(nextRow).onConflictDoNothing(repetition).returning(madeFields)
-  return made
+  const [newRow] = await db.insert(changeRecord).select(nextRow).onConflictDoNothing(repetition).returning(madeFields)
+  return newRow
 }
 
 /** Finds the row that a request inserted, for a command whose answer was lost. @returns undefined if the request inserted none. */
 export async function findChange(db: OperatorDatabase, requestId: string): Promise<MadeChange | undefined> {
-  const [made] = await db.select(madeFields).from(changeRecord).where(eq(changeRecord.requestId, requestId))
-  return made
+  const [row] = await db.select(madeFields).from(changeRecord).where(eq(changeRecord.requestId, requestId))
+  return row
 }
 
 function selectNewestChangeId(db: OperatorDatabase, shortName: SQLWrapper | string) {
@@ -117,15 +120,16 @@ function makeCommonValues({ requestId, actor, command, note }: ChangeRequest, ch
     changedAt: now,
     actor,
     command,
-    note: writeNullable(note),
+    // The HTTP API takes no null as a parameter.
+    note: note ?? sql`null`,
     kind: changeKind,
     requestId,
   } satisfies ChangeValues
 }
 
-/** Gives each value the name of its column, which drizzle needs in INSERT … SELECT. */
-function nameFields(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL.Aliased } {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, sql`${value}`.as(name)]))
+/** Turns each value into SQL, because a select of drizzle takes columns and SQL, but no plain values. */
+function writeAsSql(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL } {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, sql`${value}`]))
 }
 
 /**
@@ -166,9 +170,9 @@ function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL
   const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), ${now} + ${graceSeconds})`
   // 'replace-newest' drops the current secret, because null > now is not true. Without a grace, every secret ends now, and is dropped.
   const nextExpiresAt = change.kind === 'replace-newest' ? expiresAt : graceEnd
-  const kept = sql`select json_group_array(json_set(value, '$.expiresAt', ${nextExpiresAt}))
+  const keptSecrets = sql`select json_group_array(json_set(value, '$.expiresAt', ${nextExpiresAt}))
     from json_each(${newest.secrets}) where ${nextExpiresAt} > ${now}`
-  return sql`json_insert((${kept}), '$[#]', ${writeNewSecret(change.secretHash)})`
+  return sql`json_insert((${keptSecrets}), '$[#]', ${writeNewSecret(change.secretHash)})`
 }
 
 /** Stores the contact of a partner, or deletes it if `contact` is null. Stores nothing for a partner that has ended. */

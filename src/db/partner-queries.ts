@@ -61,8 +61,8 @@ export async function selectPartner(
     .where(eq(clientId, shortNameOrClientId))
     .limit(1)
   const isOfPartner = eq(shortName, sql`coalesce(${shortNameOfClient}, ${shortNameOrClientId})`)
-  const wasMade = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
-  const [newestRow] = await selectPartnerRows(db, and(isOfPartner, wasMade), atSeconds).orderBy(desc(id)).limit(1)
+  const isNotLater = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
+  const [newestRow] = await selectPartnerRows(db, and(isOfPartner, isNotLater), atSeconds).orderBy(desc(id)).limit(1)
   return newestRow
 }
 
@@ -70,19 +70,19 @@ export async function selectPartner(
 function selectPartnerRows(db: OperatorDatabase, condition: SQL | undefined, atSeconds?: number) {
   // The HTTP API passes numbers as text. `value ->> …` is no column, so SQLite would not turn the text back into a number.
   const time = atSeconds === undefined ? sql`unixepoch()` : sql`cast(${atSeconds} as integer)`
-  const secret = sql`json_each(${changeRecord.secrets})`
+  const secretsTable = sql`json_each(${changeRecord.secrets})`
   const expiresAt = sql`value ->> '$.expiresAt'`
   return db
     .select({
       ...partnerFields,
       contact: partnerContacts.contact,
       secrets: sql`(
-        select json_group_array(json_remove(value, '$.hash')) from ${secret} where ${expiresAt} is null or ${expiresAt} > ${time}
+        select json_group_array(json_remove(value, '$.hash')) from ${secretsTable} where ${expiresAt} is null or ${expiresAt} > ${time}
       )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
       /** False when the secrets of this row were deleted after a later change. Then ignore `secrets` and `secretEndedAt`. */
       hasSecretState: sql`${changeRecord.secrets} is not null`.mapWith(Boolean),
       /** The Unix second at which the previous secret expired. Null if it had no grace period, or has not expired. */
-      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= ${time})`,
+      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secretsTable} where ${expiresAt} <= ${time})`,
     })
     .from(changeRecord)
     .leftJoin(partnerContacts, eq(partnerContacts.shortName, changeRecord.shortName))
@@ -99,19 +99,19 @@ function selectNewestChangeIdPerPartner(db: OperatorDatabase) {
 
 /** Selects all secrets that have not expired by D1's clock, with their hashes and the short names of their partners. */
 export async function selectStoredSecrets(db: OperatorDatabase): Promise<(StoredSecret & { shortName: string })[]> {
-  const { id, shortName, secrets } = changeRecord
+  const columns = { shortName: withoutNull(changeRecord.shortName), secrets: changeRecord.secrets }
   const rows = await db
-    .select({ shortName: withoutNull(shortName), secrets, nowSeconds: sql<number>`unixepoch()` })
+    .select({ ...columns, nowSeconds: sql<number>`unixepoch()` })
     .from(changeRecord)
-    .where(inArray(id, selectNewestChangeIdPerPartner(db)))
-    .orderBy(asc(id))
-  return rows.flatMap((row) => {
-    const live = row.secrets?.filter(({ expiresAt }) => expiresAt === null || expiresAt > row.nowSeconds) ?? []
-    return live.map(({ hash, createdAt, expiresAt }) => ({ hash, createdAt, expiresAt, shortName: row.shortName }))
+    .where(inArray(changeRecord.id, selectNewestChangeIdPerPartner(db)))
+    .orderBy(asc(changeRecord.id))
+  return rows.flatMap(({ shortName, secrets, nowSeconds }) => {
+    const liveSecrets = secrets?.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds) ?? []
+    return liveSecrets.map(({ hash, createdAt, expiresAt }) => ({ hash, createdAt, expiresAt, shortName }))
   })
 }
 
-/** Selects the changes of one partner, from `since` to `until` in Unix seconds. Each field is optional. */
+/** Selects the changes of one partner, or without `shortName` of all, from `since` to `until` in Unix seconds, which are both included. */
 export interface EntryFilter {
   shortName?: string | undefined
   since?: number | undefined
@@ -126,21 +126,22 @@ const isPrevious = sql`${previous.id} = (
 
 /** Selects the changes of partners, the newest first. `nameBefore` and `countryBefore` are null for the first change of a partner. */
 export function selectPartnerEntries(db: OperatorDatabase, { shortName, ...times }: EntryFilter = {}) {
-  const column = changeRecord.shortName
-  const isWanted = and(shortName === undefined ? isNotNull(column) : eq(column, shortName), isBetween(times))
+  const shortNameColumn = changeRecord.shortName
+  const isOfPartner = shortName === undefined ? isNotNull(shortNameColumn) : eq(shortNameColumn, shortName)
   return readAll(
     (lastId: number | undefined, limit) =>
       db
         .select({ ...partnerFields, ...changeFields, nameBefore: previous.name, countryBefore: previous.country })
         .from(changeRecord)
         .leftJoin(previous, isPrevious)
-        .where(and(isWanted, isOnNextPage(lastId)))
+        .where(and(isOfPartner, isBetween(times), isOnNextPage(lastId)))
         .orderBy(desc(changeRecord.id))
         .limit(limit),
     (row) => row.id,
   )
 }
 
+/** Selects the changes of signing keys, the newest first. */
 export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 'shortName'> = {}) {
   const { id, kid } = changeRecord
   return readAll(
@@ -158,6 +159,7 @@ export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 
 const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFilter, 'shortName'>) =>
   between(changedAt, since, until)
 
+/** Writes the condition that a change is older than the last change of the page before. Default: any change. */
 const isOnNextPage = (lastId = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, lastId)
 
 export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {

@@ -7,7 +7,7 @@ import { readRows, writeQuery } from './database.ts'
 import { selectNewestNumber } from './record-numbers.ts'
 import { planVersions, publications } from './schema.ts'
 
-/** A version: a plan after a publication. */
+/** A version: a plan as a publication leaves it. */
 export type Version = [planId: number, ...StoredPlan]
 
 /** Selects the newest revision of the catalog, 0 before the first publication. */
@@ -34,14 +34,13 @@ export function isComplete(baseRevision: SQLWrapper = publications.baseRevision)
  */
 export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
-    select ${planVersions}.rowid as version, ${planVersions.planId}, ${planVersions.document}, ${planVersions.viewableIn},
-      max(${publications.revision}) as revision
+    select ${planVersions.planId}, ${planVersions.document}, ${planVersions.viewableIn}, max(${publications.revision}) as revision
     from ${planVersions} cross join ${publications} on ${isVersionOf(planVersions, publications)}
     where ${and(isNotNull(publications.revision), isCandidate)}
     group by ${planVersions.planId}`
 }
 
-/** The condition that a version is not flagged as older. The 0 is no parameter, because SQLite would then not use the partial index. */
+/** The condition that a version is not flagged as superseded. With a parameter in place of the 0, SQLite would not use the partial index. */
 export const isNotSuperseded = sql`${planVersions.superseded} = 0`
 
 /** In a query about publications: a version that belongs to one of these publications. */

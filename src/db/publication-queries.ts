@@ -1,5 +1,5 @@
 // Reads the publications of the catalog, for the command line.
-import { and, between, desc, eq, gt, inArray, lt, ne, or, type SQL } from 'drizzle-orm'
+import { and, between, desc, eq, gt, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { writeList } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
@@ -43,8 +43,9 @@ export function selectPublications(
   { planIds, since = 0, until = Number.MAX_SAFE_INTEGER, afterRevision, states, isOpenIncluded }: PublicationFilter,
 ): Promise<PublicationRow[]> {
   const { id, state, createdAt, approvedAt, decidedAt, revision } = publications
+  const { publicationId, planId } = planVersions
   const conditions = [
-    planIds && inArray(id, selectPublicationIdsOfPlans(db, planIds)),
+    planIds && sql`${id} in (select ${publicationId} from ${planVersions} where ${planId} in ${writeList(planIds)})`,
     or(
       ...[createdAt, approvedAt, decidedAt].map((time) => between(time, since, until)),
       isOpenIncluded ? inArray(state, openStates) : undefined,
@@ -57,16 +58,8 @@ export function selectPublications(
 
 /** Selects the last published first: a scheduled publication may be published after publications with higher numbers. */
 export async function selectPublished(db: OperatorDatabase, filter: PublicationFilter): Promise<PublicationRow[]> {
-  const published = await selectPublications(db, { ...filter, states: ['published'] })
-  return published.toSorted((a, b) => Number(b.revision) - Number(a.revision))
-}
-
-function selectPublicationIdsOfPlans(db: OperatorDatabase, planIds: readonly number[]) {
-  const { publicationId, planId } = planVersions
-  return db
-    .select({ publicationId })
-    .from(planVersions)
-    .where(inArray(planId, writeList(planIds)))
+  const rows = await selectPublications(db, { ...filter, states: ['published'] })
+  return rows.toSorted((a, b) => Number(b.revision) - Number(a.revision))
 }
 
 /** Selects the publications that fulfil a condition, the highest number first. Leaves out staged publications. */
@@ -84,13 +77,13 @@ function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefine
   )
 }
 
+/** Selects the changes of one publication, in ascending order of plan ID. @param planIds selects only these plans. Default: all. */
 export async function selectChanges(db: OperatorDatabase, id: number, planIds?: readonly number[]) {
   return (await selectChangesByPublication(db, [id], planIds)).get(id) ?? []
 }
 
 /**
- * @param planIds selects only these plans. Default: all.
- * @returns the plans by publication ID, in ascending order; an empty list for a publication without such plans.
+ * @returns the changes by publication ID, in ascending order of plan ID; an empty list for a publication without such plans.
  */
 export async function selectChangesByPublication(
   db: OperatorDatabase,
@@ -100,11 +93,11 @@ export async function selectChangesByPublication(
   if (ids.length === 0) return new Map()
   const isOfPlans = planIds && inArray(ownVersion.planId, writeList(planIds))
   const isWanted = and(inArray(publications.id, writeList(ids)), isOfPlans)
-  const changesById = new Map(ids.map((id): [number, PlanChange[]] => [id, []]))
+  const changesByPublication = new Map(ids.map((id): [number, PlanChange[]] => [id, []]))
   for await (const page of readComparedPlans(db, isWanted)) {
     for (const { publicationId, planId, base, own: after } of page) {
-      changesById.get(publicationId)?.push({ planId, before: base, after })
+      changesByPublication.get(publicationId)?.push({ planId, before: base, after })
     }
   }
-  return changesById
+  return changesByPublication
 }

@@ -13,7 +13,7 @@ import { openStates, publications } from './schema.ts'
 
 const { state, actor, dueAt } = publications
 
-/** Makes a staged publication pending. @returns false when others published since the comparison, a plan is missing, or it is not staged. */
+/** Makes a staged publication pending. @returns false when others published since the comparison, or the publication lacks a plan or is not staged. */
 export async function makePending(
   db: Database,
   publicationId: number,

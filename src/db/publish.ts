@@ -2,13 +2,13 @@
 import { and, eq, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { writeAssignments, type Assignments } from './column-values.ts'
-import { writeNullable, type Database } from './database.ts'
+import type { Database } from './database.ts'
 import { isComplete, isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { compareAndMerge, comparePublication, type Fit, type Comparison } from './rebase.ts'
 import { computeNextNumber } from './record-numbers.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
 
-/** Somebody's decision about a publication: to publish, approve, cancel or end it. */
+/** Somebody's decision about a publication: to publish it, approve it, cancel it or end it as conflicted. */
 export interface Decision {
   publicationId: number
   actor: string
@@ -45,11 +45,11 @@ function isReady(mode: PublishMode, actor: string): SQL | undefined {
 export const isNewestRevision = (revision: number) => sql`${newestRevision} = cast(${revision} as integer)`
 
 export function makeApprovalValues({ actor, note }: Decision): Assignments<typeof publications> {
-  return { approvedBy: actor, approvedAt: now, approvedNote: writeNullable(note) }
+  return { approvedBy: actor, approvedAt: now, approvedNote: note }
 }
 
 export function makeDecisionValues({ actor, note }: Decision): Assignments<typeof publications> {
-  return { decidedBy: actor, decidedAt: now, decidedNote: writeNullable(note) }
+  return { decidedBy: actor, decidedAt: now, decidedNote: note }
 }
 
 /**
@@ -71,21 +71,21 @@ export async function publishIfNewest(
     ...makeDecisionValues(decision),
   }
   const condition = and(isReady(mode, actor), isNewestRevision(comparedRevision), isComplete(sql`${baseRevision}`))
-  const row = await updatePublicationIf(db, publicationId, changes, condition)
-  return row?.[0] ?? undefined
+  const update = await updatePublicationIf(db, publicationId, changes, condition)
+  return update?.revision ?? undefined
 }
 
-/** Changes a publication if it fulfils a condition. @returns a row with its revision, null unless it is published; undefined if nothing changed. */
+/** Changes a publication if it fulfils a condition. @returns undefined if it doesn't. `revision` is null unless it is published now. */
 export async function updatePublicationIf(
   db: Database,
   publicationId: number,
   changes: Assignments<typeof publications>,
   condition: SQL | undefined,
-): Promise<[revision: number | null] | undefined> {
+): Promise<{ revision: number | null } | undefined> {
   const [row] = await db.values<[number | null]>(sql`
     update ${publications} set ${writeAssignments(publications, changes)} where ${and(eq(publications.id, publicationId), condition)}
     returning ${publications.revision}`)
-  return row
+  return row && { revision: row[0] }
 }
 
 /** The number of attempts to publish, because others may publish during each attempt. */
@@ -101,7 +101,7 @@ export function compareStaged(db: Database, publicationId: number): Promise<Comp
 
 /**
  * Merges a pending publication with later changes by others, and publishes it.
- * @param publishOnce calls `publishIfNewest`. If it returns undefined, the merge starts again. Any other result ends the attempts.
+ * @param publishOnce calls `publishIfNewest`. Its result undefined starts the merge again. Any other result ends the attempts.
  */
 export async function publishPending<Result>(
   db: Database,

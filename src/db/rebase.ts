@@ -18,7 +18,7 @@ import {
 import { planVersions, publications } from './schema.ts'
 import { stagePlans, stageUnchangedPlans, type PlanAfter } from './stage-publication.ts'
 
-/** A publication that fits the catalog. */
+/** The result of a comparison: the publication fits the catalog. */
 export interface Fit {
   kind: 'fits'
   /** The revision of the catalog from which the plans to publish were computed, or with which they were merged. */
@@ -53,9 +53,9 @@ export async function comparePublication(
   const [baseRevision, comparedRevision, isBaseFound, hasAllPlans] = row
   if (!hasAllPlans) return { kind: 'conflict', obstacle: { kind: 'incomplete' } }
   if (!isBaseFound) return { kind: 'conflict', obstacle: { kind: 'restored' } }
-  const fits = { kind: 'fits', baseRevision, comparedRevision } as const
+  const fit = { kind: 'fits', baseRevision, comparedRevision } as const
   // The proposal was compared with the catalog at its base, and nothing was published since.
-  if (baseRevision === comparedRevision) return { ...fits, isMerged: false }
+  if (baseRevision === comparedRevision) return { ...fit, isMerged: false }
 
   const finder = createObstacleFinder<CatalogPlan>()
   const planIds: number[] = []
@@ -72,7 +72,7 @@ export async function comparePublication(
   }
   finder.addOtherPlans(await selectPlansSharingValues(db, finder.listValuesToCompare(), planIds))
   const obstacle = finder.findObstacle()
-  return obstacle === undefined ? { ...fits, isMerged } : { kind: 'conflict', obstacle }
+  return obstacle === undefined ? { ...fit, isMerged } : { kind: 'conflict', obstacle }
 }
 
 /**
@@ -126,14 +126,14 @@ type ComparedRow = [
  * Reads plans of publications in pages, in ascending order of publication and plan. For each plan, reads three versions: `base`, from which
  * the publication was computed; `own`, as the publication leaves it; and `current`, as it is in the catalog at `revision`.
  * @param isWanted the condition for the plans to read, on `publications` and `ownVersion`.
- * @param revision a revision of the catalog. Without it, ignore `current` and `isOvertaken` in the result.
+ * @param revision a revision of the catalog. Default: the base of each publication, so that `current` equals `base`.
  */
 export async function* readComparedPlans(
   db: Database,
   isWanted: SQL | undefined,
   revision?: number,
 ): AsyncGenerator<ComparedVersion[]> {
-  const currentRowId = revision === undefined ? sql`null` : selectVersionAt(sql`${revision}`)
+  const currentRowId = revision === undefined ? sql`${baseVersion}.rowid` : selectVersionAt(sql`${revision}`)
   const pages = readPages(
     ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db.values<ComparedRow>(sql`
@@ -152,8 +152,8 @@ export async function* readComparedPlans(
 }
 
 function readComparedRow(row: ComparedRow): ComparedVersion {
-  const [publicationId, planId, overtaken, ownText, ownIn, baseText, baseIn, currentText, currentIn] = row
-  const isOvertaken = overtaken === 1
+  const [publicationId, planId, overtakenFlag, ownText, ownIn, baseText, baseIn, currentText, currentIn] = row
+  const isOvertaken = overtakenFlag === 1
   const base = decodePlan(baseText, baseIn)
   const current = isOvertaken ? decodePlan(currentText, currentIn) : base
   return { publicationId, planId, isOvertaken, base, own: decodePlan(ownText, ownIn), current }
@@ -169,9 +169,9 @@ const selectSharedValues = (document: SQLWrapper) => sql`(
 
 /**
  * Writes the condition for `readComparedPlans` that selects plans of some publications.
- * @param scope `all`: all their plans. `may-conflict`: only plans that can cause a conflict, because others changed the plan after the base,
- * two of the publications change the plan, or the publication changes a shared value of the plan.
- * @param planIds the IDs of plans that the scope `may-conflict` selects, too.
+ * @param scope `all`: all plans of the publications. `may-conflict`: only plans that can cause a conflict, because others changed the plan
+ * after the base, two of the publications change the plan, or the publication changes a shared value of the plan.
+ * @param planIds the IDs of plans that the scope `may-conflict` selects in any case. The scope `all` ignores them.
  */
 export function writeScopeCondition(
   publicationIds: readonly number[],
@@ -194,17 +194,17 @@ export function writeScopeCondition(
   return and(isOfPublications, or(isListed, hasLaterVersion, isAlsoInOther, hasNewSharedValue))
 }
 
-/** Selects the newest revision, and the publications whose base is no revision in the database, because an older database was restored. */
+/** Selects the newest revision, and which of the publications have a base that is no revision in the database: an older database was restored. */
 export async function selectRestored(
   db: Database,
   publicationIds: readonly number[],
-): Promise<{ revision: number; restored: number[] }> {
+): Promise<{ revision: number; restoredIds: number[] }> {
   // The first row has the revision, the others have an ID each.
   const rows = await db.values<[revision: number, id: number | null]>(sql`
     select ${newestRevision}, null
     union all select 0, ${publications.id} from ${publications}
     where ${inArray(publications.id, writeList(publicationIds))} and not ${isBaseKnown}`)
-  return { revision: rows[0]?.[0] ?? 0, restored: rows.flatMap(([, id]) => id ?? []) }
+  return { revision: rows[0]?.[0] ?? 0, restoredIds: rows.flatMap(([, id]) => id ?? []) }
 }
 
 /** Selects one plan of the catalog for each shared value. One is enough, because all plans agree on it. @param exceptIds the plans to leave out. */

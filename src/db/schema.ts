@@ -37,7 +37,7 @@ export const publications = sqliteTable('publications', {
 /** The states of pending publications, which wait for approval or for their time. */
 export const pendingStates = ['waiting', 'scheduled'] as const satisfies (typeof publications.$inferSelect.state)[]
 
-/** The states of publications that may still be published, made again (`catalog redo`) or cancelled. */
+/** The states of pending and conflicted publications, which may still be cancelled. */
 export const openStates = [...pendingStates, 'conflicted'] as const
 
 /** `document` and `viewableIn` contain JSON as text: the Worker sends the text to partners without parsing it. */

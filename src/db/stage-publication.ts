@@ -26,10 +26,9 @@ export async function stagePublication(
   publication: NewPublication,
   plans: readonly PlanAfter[],
 ): Promise<number> {
-  const staged = { state: 'staging' as const, createdAt: sql`unixepoch()`, planCount: plans.length }
-  const values = writeInsertValues(publications, { ...publication, ...staged })
+  const columns = { ...publication, state: 'staging' as const, createdAt: sql`unixepoch()`, planCount: plans.length }
   const [row] = await db.values<[number]>(sql`
-    insert into ${publications} ${values}
+    insert into ${publications} ${writeInsertValues(publications, columns)}
     returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
   await stagePlans(db, row[0], publication.baseRevision, plans)
@@ -46,7 +45,7 @@ export async function stageUnchangedPlans(db: Database, publicationId: number, m
   await db.run(writeVersionInsert(publicationId, mergedRevision, columns, tables, isOfPublication))
 }
 
-/** Writes plans of a publication in several statements. @param baseRevision the catalog from which the plans were computed. */
+/** Writes plans of a publication in several statements. @param baseRevision the revision of the catalog from which the plans were computed. */
 export async function stagePlans(
   db: Database,
   publicationId: number,
@@ -85,11 +84,11 @@ function writeVersionInsert(
   condition?: SQL,
 ): SQL {
   const staged = alias(publications, 'staged')
-  const isOpenPublication = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
-  const isStillOpen = sql`exists (select 1 from ${publications} as ${staged} where ${isOpenPublication})`
+  const hasNotEnded = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
+  const isStillThere = sql`exists (select 1 from ${publications} as ${staged} where ${hasNotEnded})`
   return sql`
     insert into ${planVersions} ${writeInsertValues(planVersions, { publicationId, baseRevision, ...columns })}
-    from ${tables} where ${and(condition, isStillOpen)} on conflict do nothing`
+    from ${tables} where ${and(condition, isStillThere)} on conflict do nothing`
 }
 
 /** The length of the longest parameter. D1 allows 2,000,000 bytes, and a character of JavaScript has at most 3 bytes in UTF-8. */
@@ -99,9 +98,9 @@ const maxCharactersPerParameter = 600_000
 function joinIntoArrays(jsonTexts: readonly string[]): string[] {
   const arrays: string[] = []
   for (const text of jsonTexts) {
-    const last = arrays.at(-1)
-    if (last === undefined || last.length + text.length > maxCharactersPerParameter) arrays.push(text)
-    else arrays[arrays.length - 1] = `${last},${text}`
+    const lastItems = arrays.at(-1)
+    if (lastItems === undefined || lastItems.length + text.length > maxCharactersPerParameter) arrays.push(text)
+    else arrays[arrays.length - 1] = `${lastItems},${text}`
   }
   return arrays.map((items) => `[${items}]`)
 }
@@ -112,7 +111,7 @@ async function computeHash(version: Version): Promise<string> {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Finds the IDs of publications with a plan that is missing or does not match its stored hash, which no command causes. */
+/** Finds the IDs of publications with a plan that is missing, or that does not match its stored hash. No command causes that. */
 export async function findDamagedPublications(db: Database): Promise<number[]> {
   const { publicationId, planId, document, viewableIn, hash } = planVersions
   const damagedIds = new Set<number>()
@@ -128,9 +127,9 @@ export async function findDamagedPublications(db: Database): Promise<number[]> {
       if ((await computeHash(version)) !== storedHash) damagedIds.add(id)
     }
   }
-  const incomplete = await db.values<[number]>(sql`
+  const incompleteRows = await db.values<[number]>(sql`
     select ${publications.id} from ${publications} where ${publications.state} <> 'staging' and not ${isComplete()}`)
-  for (const [id] of incomplete) damagedIds.add(id)
+  for (const [id] of incompleteRows) damagedIds.add(id)
   return [...damagedIds].toSorted((a, b) => a - b)
 }
 

@@ -121,7 +121,7 @@ test('a publication that was computed from a newer catalog than the restored one
   // Also when the restored catalog has a newer revision by then.
   await publishPlans(db, [makePlan({ id: 3 })])
   expect(await publishNow(db, id)).toEqual({ kind: 'conflict', obstacle: { kind: 'restored' } })
-  expect(await selectRestored(db, [id])).toMatchObject({ restored: [id] })
+  expect(await selectRestored(db, [id])).toMatchObject({ restoredIds: [id] })
 })
 
 test('an identifier may move inside a publication, and a shared object or a field may change in all plans', async () => {

@@ -98,7 +98,7 @@ export async function runEveryStatement(db: OperatorDatabase, d1: D1Database, mo
   const theirs = { name: 'Approved', about: 'Theirs' }
   await publishIn('now', await propose(1, theirs))
   expect(await selectDuePublications(db)).toEqual([overtaken])
-  expect(await selectRestored(db, [overtaken])).toMatchObject({ restored: [] })
+  expect(await selectRestored(db, [overtaken])).toMatchObject({ restoredIds: [] })
   for (const scope of ['all', 'may-conflict'] as const) {
     const pages = readComparedPlans(db, writeScopeCondition([overtaken], scope, [1]), 9e15)
     for await (const page of pages) expect(page).toMatchObject([{ planId: 1, isOvertaken: true, current: theirs }])

@@ -41,7 +41,7 @@ export async function readPending(
   if (rows.length === 0)
     return { rows, changesById: new Map(), plans, plansWithSharedValues: [], restoredIds: new Set(), revision: 0 }
   const rowIds = rows.map(({ id }) => id)
-  const { revision, restored } = await selectRestored(db, rowIds)
+  const { revision, restoredIds } = await selectRestored(db, rowIds)
   const changesById = new Map(rowIds.map((id): [number, PlanChange[]] => [id, []]))
   const isWanted = writeScopeCondition(rowIds, scope, [...plans.keys()])
   for await (const page of readComparedPlans(db, isWanted, revision)) {
@@ -55,7 +55,7 @@ export async function readPending(
   const plansWithSharedValues = await selectPlansSharingValues(db, newSharedValues, [...plans.keys()])
   // Publications without a time come last.
   const sorted = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
-  return { rows: sorted, changesById, plans, plansWithSharedValues, restoredIds: new Set(restored), revision }
+  return { rows: sorted, changesById, plans, plansWithSharedValues, restoredIds: new Set(restoredIds), revision }
 }
 
 export interface PublicationForecast {
