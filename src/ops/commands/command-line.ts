@@ -111,6 +111,7 @@ function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number
   return { command, verb }
 }
 
+/** Makes commander's option for a flag, and gives `command` the default of a flag without a value: false. */
 function makeOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
   const parseWord = (word: string) => (flag.parse ? flag.parse(word, nowSeconds) : word)
   const option = new Option([`--${toKebabCase(name)}`, flag.value].filter(Boolean).join(' '), flag.help)
@@ -119,7 +120,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
   if (flag.default !== undefined) option.default(parseWord(flag.default), flag.default)
   if (flag.isList) return option.argParser<unknown[] | undefined>((word, values = []) => [...values, parseWord(word)])
   if (flag.value === undefined) {
-    // The default of a flag without a value, false, is set on the command, because --help would print a default of the option.
+    // A default of the option itself would be printed by --help.
     command.setOptionValueWithSource(name, false, 'default')
     return option
   }

@@ -66,7 +66,7 @@ export const catalog = {
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input
-      const file = await readCatalog(input.file, await readFileBytes(input, run))
+      const file = await readCatalog(input.file, await readFileBytes(input.file, run))
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
     },
   }),
@@ -77,7 +77,7 @@ export const catalog = {
     example: 'catalog update performance.xlsx --dry-run',
     flags: fileFlags,
     async run(input, run) {
-      const file = await readUpdate(input.file, await readFileBytes(input, run))
+      const file = await readUpdate(input.file, await readFileBytes(input.file, run))
       return publishFile(await prepareUpdate(run.store, file, { isOverwriting: input.overwrite }), input, run)
     },
   }),
@@ -228,14 +228,13 @@ export const catalog = {
   }),
 }
 
-interface FileInput {
-  file: string
+interface PublishFlags {
   review: string | undefined
   dryRun: boolean
   at: number | undefined
 }
 
-async function readFileBytes({ file }: FileInput, { io, progress }: ChangeRun) {
+async function readFileBytes(file: string, { io, progress }: ChangeRun) {
   progress?.show('Reading the file')
   return readInput(file, io.stdin)
 }
@@ -247,7 +246,7 @@ function countKinds(changes: readonly PlanChange[]) {
 }
 
 /** Publishes the change of a file. Asks if there are warnings, or plans that are changed or removed. Prints how many plans are added, changed and removed. */
-async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }: FileInput, run: ChangeRun) {
+async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }: PublishFlags, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = catalogImport
   const readFrom = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
   const output = await publishChange({ ...catalogImport, dueAt: at }, run, {

@@ -35,10 +35,8 @@ export function describePublication(
       return `${publication} is published${merge}. To take it back: ${catalogCommand('undo')}`
     case 'scheduled':
       return `${publication} is scheduled for ${time}${merge}. To stop it: ${catalogCommand('cancel')}`
-    case 'waiting': {
-      const when = time === undefined ? '' : `, and is then published at ${time}`
-      return `${publication} needs the approval of another operator${when}: ${catalogCommand('approve')}`
-    }
+    case 'waiting':
+      return `${publication} will be published ${describeWhen(dueAt ?? undefined, { needsApproval: true })}. To approve it: ${catalogCommand('approve')}`
     default:
       return `${publication} is ${state}. To make it again: ${catalogCommand('redo')}`
   }

@@ -11,7 +11,7 @@ import type { Progress } from '../../terminal/progress.ts'
 
 export interface CommandContext {
   io: Io
-  /** Shows what the command is doing, while that takes long; undefined when stderr is no terminal. */
+  /** Shows what the command is doing, while that takes long. Undefined with --json, or when stderr can't show it. */
   progress?: Progress | undefined
   clock: Clock
   /** Opens the store of a target, runs `work`, and closes the store. */

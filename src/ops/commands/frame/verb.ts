@@ -9,7 +9,7 @@ export interface Flag {
   value?: `<${string}>`
   default?: string
   isRequired?: true
-  /** The flag may be repeated, and gets an array. Other flags may not be repeated. */
+  /** The flag may be repeated, and gets an array. No other flag with a value may be repeated. */
   isList?: true
   choices?: readonly string[]
   conflicts?: readonly string[]
@@ -65,9 +65,9 @@ interface Definition<Args, FlagSet, Kind, StoreUse, In, RunType> {
 export type Verb = Definition<Arguments, Flags, ChangeKind | undefined, Opens | undefined, never, never>
 export type Verbs = Readonly<Record<string, Verb>>
 
-/** Shared flags that the code of a verb may read. In a verb without such a flag, the value is undefined, or false for `json`. */
+/** Shared flags that the code of a verb may read. In a verb without such a flag, the value is undefined. */
 export interface SharedInput {
-  json: boolean
+  json: boolean | undefined
   as: string | undefined
   note: string | undefined
   /** Unix seconds. */

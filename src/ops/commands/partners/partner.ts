@@ -69,6 +69,7 @@ export const partner = {
     changes: 'at-once',
     json: credentialsJson,
     listHiddenTexts: ({ contact = '' }) => [contact],
+    // A missing flag becomes '', so that createPartner names all mistakes at once.
     async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
       const origin = run.target.remote ? await run.requireOrigin(run.target).catch(() => undefined) : undefined
       // Reads the warning before the secret is made: nothing may fail between the making and the printing of a secret.
@@ -155,7 +156,7 @@ export const partner = {
     flags: { tokensOnly: { help: 'only a token leaked: end every token, and keep the secrets' } },
     changes: 'at-once',
     asks: true,
-    json: credentialsJson,
+    json: `${credentialsJson}; with --tokens-only, ${json}`,
     async run({ shortName, tokensOnly }, run) {
       const effect = tokensOnly
         ? `All tokens of ${shortName} end now; its secrets still work.`

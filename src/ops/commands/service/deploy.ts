@@ -56,10 +56,16 @@ npm run check fails.`,
     }
     const wayBack = describeRollback(env, await findLiveVersionId(target))
     progress?.step('Step 3 of 4: wrangler deploy')
-    // wrangler may fail after it has deployed the version.
+    // wrangler may fail after it has deployed the version, for example when it can't set the schedule.
     run.effect.outcome = 'unknown'
     const id = await deployWithWrangler(env, origin)
-    if (id === undefined) throw makeDeployError(env, wayBack)
+    if (id === undefined) {
+      throw new UserError([
+        `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
+        `What is live now: npx wrangler deployments status --env ${env}`,
+        wayBack,
+      ])
+    }
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     progress?.step('Step 4 of 4: the smoke test')
     const { outcome } = await runSmokeTest({ origin, version: { workerName, id }, variables }, clock, report)
@@ -86,15 +92,6 @@ async function listDeployWarnings(
 function describeRollback(env: string, previousVersion: string | undefined): string {
   if (previousVersion === undefined) return 'This is the first version: there is no version to go back to.'
   return `To go back to the version before: npx wrangler rollback ${previousVersion} --env ${env}`
-}
-
-/** Makes the error of a failed wrangler deploy. The new version may be live already, for example when only the schedule could not be set. */
-function makeDeployError(env: string, wayBack: string): UserError {
-  return new UserError([
-    `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
-    `What is live now: npx wrangler deployments status --env ${env}`,
-    wayBack,
-  ])
 }
 
 function makeSmokeTestError(

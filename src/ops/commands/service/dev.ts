@@ -66,7 +66,7 @@ export const prepareDev = verb({
   },
 })
 
-/** Starts wrangler dev, and at the same time prepares the state. @param origin the origin of the server, which the site shows. */
+/** Starts wrangler dev, prepares the state, and waits until wrangler ends. @param origin shown by the site. @throws UserError when wrangler fails. */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
   // Makes the key before wrangler starts: wrangler reads the keys only at its start.
