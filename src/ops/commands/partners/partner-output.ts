@@ -43,7 +43,7 @@ function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): stri
 }
 
 /** @returns the letter to a new partner. @param origin the origin of the service; if it is undefined, the letter has no addresses. */
-export function formatWelcome({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
+export function formatWelcomeLetter({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
   const api = `${origin}/api/v3/partners`
   const addresses = `
 - Token endpoint: ${api}/auth
@@ -71,7 +71,7 @@ export function formatRotationLetter(
 }
 
 /** @returns the letter to a partner whose tokens were ended, below a line that asks the operator to send the letter. */
-export function describeEndedTokens(partner: Partner): string {
+export function formatEndedTokensLetter(partner: Partner): string {
   const { clientId, shortName, tokensValidFrom } = partner
   const letter = `An access token of ${shortName} (client ID ${clientId}) may be known to others.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.

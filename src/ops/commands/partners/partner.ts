@@ -20,13 +20,13 @@ import { UserError } from '../../shared/user-error.ts'
 import { readInput } from '../../store/read-input.ts'
 import { decodeLeniently } from '../../store/text-encoding.ts'
 import {
-  describeEndedTokens,
+  formatEndedTokensLetter,
   makePartnerOutput,
   makeNewSecretOutput,
   findWayBack,
   formatLockdownLetter,
   formatRotationLetter,
-  formatWelcome,
+  formatWelcomeLetter,
   partnerToJson,
   formatSummaryRow,
 } from './partner-output.ts'
@@ -76,7 +76,7 @@ export const partner = {
       const warning = await describeEmptyList(store, { shortName, country })
       const credentials = await createPartner(store, { shortName, name, country, contact }, attribution)
       if (warning !== undefined) run.warn(warning)
-      run.print(makeNewSecretOutput(credentials, formatWelcome(credentials, origin), run.target))
+      run.print(makeNewSecretOutput(credentials, formatWelcomeLetter(credentials, origin), run.target))
       if (contact) await storeContact(store, shortName, contact)
     },
   }),
@@ -164,7 +164,7 @@ export const partner = {
       await run.confirm(effect)
       if (tokensOnly) {
         const { output, after } = await changeAccount(run, shortName, { kind: 'end-tokens' })
-        return { ...output, note: `${output.note}\n${describeEndedTokens(after)}` }
+        return { ...output, note: `${output.note}\n${formatEndedTokensLetter(after)}` }
       }
       const replacedSecrets = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
       const { before, credentials } = replacedSecrets

@@ -24,7 +24,7 @@ export const doctor = verb({
   json: 'an array of check results; a finding about a plan also has a rule and a subject',
   async run({ catalog }, run) {
     if (catalog) return formatChecks(await run.withStore(run.target, checkPlans))
-    const checks = await runDoctor(run, { isThorough: true })
+    const checks = await runDoctorOnTarget(run, { isThorough: true })
     return formatChecks(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },
 })
@@ -61,7 +61,7 @@ export const watch = verb({
     }
     const tools = {
       query,
-      runDoctorChecks: () => runDoctor(run, { isThorough: false }),
+      runDoctorChecks: () => runDoctorOnTarget(run, { isThorough: false }),
       requireOrigin: async () => url ?? requireOrigin(target),
     }
     const output = formatChecks(await watchService({ ...tools, variables, clock }))
@@ -113,7 +113,7 @@ export const invalidate = verb({
 })
 
 /** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans, for which `watch` runs too often. */
-async function runDoctor(
+async function runDoctorOnTarget(
   { target, clock, withStore, openSecrets }: Run,
   { isThorough }: { isThorough: boolean },
 ): Promise<NamedResult[]> {
