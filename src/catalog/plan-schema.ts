@@ -154,7 +154,7 @@ const trueOrFalse = z.boolean('true or false')
 const planShape = {
   id: field(
     nonNegativeInteger,
-    'Internal plan ID. Use a 64-bit integer type for every ID; a JavaScript number holds each of them exactly.',
+    'Internal plan ID. Use a 64-bit integer type for every ID; a JavaScript number holds every ID exactly.',
     101,
   ),
   identifier: field(identifier, 'Stable machine-readable identifier of the plan.', 'mwamba-money-market-fund'),

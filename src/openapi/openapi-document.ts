@@ -18,7 +18,7 @@ function buildOpenapi(origin: string) {
       title: 'Partner Investment Plan Catalog',
       version: changes[0].version,
       description:
-        'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400, and nothing that it sent is read.',
+        'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400 before its headers and its body are read.',
       contact: support,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
@@ -80,12 +80,12 @@ function buildOpenapi(origin: string) {
           'Authorization',
         ),
         CacheStatus: describeHeader(
-          'The cache that answered (RFC 9211). `ttl` is the number of seconds for which the list is known to be current. With `detail=storage-unavailable`, the database fails, and the list may be outdated.',
+          'The cache that answered, or with `fwd` the database (RFC 9211). `ttl=60` means that the database has just confirmed the list, `ttl=-60` that it confirmed the list 120 seconds earlier. With `detail=storage-unavailable`, the database fails, and the list may be outdated.',
           {},
           'memory; hit; ttl=42',
         ),
         Allow: {
-          ...describeHeader('On a 405: the methods of the path (RFC 9110 section 10.2.1).', {}, 'GET, HEAD'),
+          ...describeHeader('On a 405: the methods that the path supports (RFC 9110 section 10.2.1).', {}, 'GET, HEAD'),
           required: false,
         },
         BasicChallenge: describeHeader(
@@ -145,7 +145,7 @@ function buildOpenapi(origin: string) {
             total: { type: 'integer', format: 'int32', minimum: 0, description: 'Number of plans.', examples: [1] },
             plans: {
               type: 'array',
-              description: 'The full list.',
+              description: 'The plans. There is no pagination.',
               items: { $ref: '#/components/schemas/Plan' },
             },
           },
@@ -155,7 +155,8 @@ function buildOpenapi(origin: string) {
         ...objects,
         ErrorResponse: {
           type: 'object',
-          description: 'The body of every response of the API whose status is not 2xx or 304.',
+          description:
+            'The body of every response of the API whose status is not 2xx or 304. The token endpoint adds `error_description`.',
           properties: describeErrorFields('invalid_token'),
           required: ['message', 'error', 'requestId'],
         },

@@ -152,7 +152,7 @@ function describeErrorResponses(
       },
     },
   })
-  const defaultDescription = 'Any other status. Handle an error code that you do not know by its status.'
+  const defaultDescription = 'Any other status. If you do not know the error code, handle the status.'
   const responses = { default: describeResponse(defaultDescription, { Allow: referToHeader('Allow') }, []) }
   const codesByStatus = Map.groupBy(['invalid_request', ...otherCodes] as const, (code) => refusals[code].status)
   for (const [status, codes] of codesByStatus) {

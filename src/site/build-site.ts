@@ -60,7 +60,7 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
   for (const name of staleNames) await rm(join(folder, name), { recursive: true, force: true })
 }
 
-/** Writes all files of the site. @param folder exists, and is empty */
+/** Writes all files of the site. @param folder exists, and is empty @param origin empty if it is not known */
 async function writeSite(folder: string, origin: string): Promise<void> {
   const sections = listSections(origin)
   for (const name of ['.well-known', 'client']) await mkdir(join(folder, name))

@@ -16,6 +16,7 @@ export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const writeClient = async (file: string, imports: RegExp, types: string) => {
     const text = await readFile(join(import.meta.dirname, file), 'utf8')
+    // A function, because `replace` interprets a `$` in a text.
     const textWithTypes = text.replace(imports, () => types)
     await writeFile(join(folder, file), textWithTypes)
   }

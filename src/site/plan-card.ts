@@ -90,6 +90,7 @@ interface Scale {
   bottom: number
 }
 
+/** Computes the scale of a list. Without any return, both ends are zero. */
 export function computeScale(plans: readonly Plan[]): Scale {
   const values = plans.flatMap(listReturns).flatMap(({ value }) => (value === null ? [] : [value]))
   return { top: Math.max(0, ...values), bottom: Math.min(0, ...values) }

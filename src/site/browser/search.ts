@@ -52,6 +52,7 @@ export function createSearchDialog(): () => void {
     const focusable = [input, ...links]
     const step = event.key === 'ArrowDown' ? 1 : -1
     const focusedIndex = focusable.findIndex((element) => element === document.activeElement)
+    // From the input, the arrow up leads to the last link: `at` takes -1.
     focusable.at((focusedIndex + step) % focusable.length)?.focus()
   })
   // A click outside the content closes the dialog. A link closes it, too, because the link may lead to a part of this page.
