@@ -1,11 +1,8 @@
 // Seals texts in KV: only a Worker with the signing keys can write a text with a right seal.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
-import { chooseSigningKey, type SigningKeys } from './signing-keys.ts'
+import { chooseSigningKey, type SigningKey, type SigningKeys } from './signing-keys.ts'
 
-interface SealingKey {
-  kid: string
-  jwk: { k: string }
-}
+type SealingKey = Pick<SigningKey, 'kid' | 'jwk'>
 
 /** A seal is an HMAC-SHA-256 under a key that HKDF (RFC 5869) derives from a signing key. After the signing key is dropped, the seal is wrong. */
 export interface Seal {

@@ -34,13 +34,13 @@ export type DecideSignIn = CatalogCache['decideSignIn']
 
 /** The data about a client that wants to sign in, from D1 or from a copy. */
 export interface ClientFacts {
-  /** Undefined if no partner has the client ID, or if D1 failed and there is no copy. */
+  /** Undefined if no partner has the client ID, or if D1 failed and there is no usable copy. */
   partner: PartnerAccess | undefined
   /** The current time in Unix seconds: of D1's clock if D1 answered, because the clock of the isolate may be wrong. */
   nowSeconds: number
   /** Unix seconds. `partner` may lack changes after this time. Equals `nowSeconds` if D1 answered. */
   asOfSeconds: number
-  /** True if D1 failed and a copy answers, so that `partner` may lack a newer secret. */
+  /** True if D1 failed, so that `partner` may be missing, or lack a newer secret. */
   isOld: boolean
   /** Keeps an answer of D1 in memory, and reads the partner's list from KV after the response. Call it only after the secret was verified. */
   onVerified: () => void
@@ -67,7 +67,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     let earlyList: EarlyList | undefined
     // Fresh.
     if (check && ageMs <= maxAgeMs) {
-      checks.renewCopy(context, clientId, client)
+      checks.renewPartnerCopy(context, clientId, client)
       return openWith(check)
     }
     // Due.
@@ -131,7 +131,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
    * Asks D1's primary about a client that wants to sign in, and lets the caller decide. While D1 fails, the check in memory or a copy takes
    * the place of D1's answer.
    * @param decideByCopy returns undefined if the copy is not enough: then D1 is asked, unless D1 has just failed for this request
-   * @throws StorageError when D1 does not answer and the copy is not enough
+   * @throws StorageError when D1 does not answer and the copy is not enough; also any error of the two functions that decide
    */
   function decideSignIn<T>(
     context: CacheContext,

@@ -3,7 +3,7 @@ import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 
-/** Waits until the response is on its way, so that work for KV does not delay it: the first call takes several milliseconds of CPU. */
+/** Waits until the response is on its way, so that work for KV does not delay it: an isolate's first call of KV takes several milliseconds of CPU. */
 export function letResponseGoFirst(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0)

@@ -28,7 +28,7 @@ export function createD1State(clock: () => number) {
   let newestRevision = 0
   let newestChange: NewestChange = { id: 0, confirmedAtMs: 0 }
 
-  /** Runs a query. Starts a pause if D1 fails, and ends the pause if D1 answers. */
+  /** Runs a query, and throws its error. Starts a pause if D1 fails, and ends the pause if D1 answers. */
   async function runQuery<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
@@ -112,7 +112,7 @@ export function createD1State(clock: () => number) {
      * Answers from D1, or from copies if D1 fails. In a pause, asks D1 only if the copies are not enough.
      * @param useCopies returns undefined if the copies are not enough. `isPaused`: D1 failed for another request, and was not asked now.
      * `failure`: the error of D1, or in a pause an error that stands for it
-     * @throws StorageError when D1 does not answer and the copies are not enough
+     * @throws StorageError when D1 does not answer and the copies are not enough; also any other error of `askD1`
      */
     withFallback: async <T>(
       { warn }: CacheContext,

@@ -141,7 +141,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     /** Returns the client in memory, with a check and an entry of any age. Undefined if memory has none. */
     get: (clientId: string) => clients.get(clientId),
 
-    renewCopy: renewPartnerCopy,
+    renewPartnerCopy,
 
     /**
      * Renews a check that is due. Checks that were made at the newest change share one query, which confirms all of them if no partner has

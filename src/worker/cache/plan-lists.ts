@@ -178,6 +178,7 @@ function answerInOutage(foundList: FoundList | undefined, context: CacheContext)
   return createAnswer(foundList, { sinceMs: context.nowMs - foundList.list.currentAtMs, isOld: true })
 }
 
+/** Tells if there is a list, and if it may be used while D1 fails. */
 function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is HeldList {
   return list !== undefined && isUsableInOutage(list.currentAtMs, nowMs)
 }

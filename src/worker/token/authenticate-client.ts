@@ -32,7 +32,7 @@ interface Dependencies {
  * D1, a refusal hashes it four times: twice for the copy, and twice for D1's answer. A 503, because D1 fails and no copy has the secret,
  * hashes it as often as a refusal.
  * @param network see `getNetwork`
- * @throws RateLimitError
+ * @throws RateLimitError if the network or the client has too many sign-ins
  * @throws StorageError when D1 does not answer and the copy is not enough
  */
 export async function authenticateClient(

@@ -86,7 +86,7 @@ export async function inOtherIsolate<T>(work: () => Promise<T>, other = createIs
   }
 }
 
-export const makeKey = (kid: string) => ({ kid, jwk: { k: generateKey() } })
+export const makeKey = (kid: string) => ({ kid, jwk: { kty: 'oct', kid, alg: 'HS256', k: generateKey() } as const })
 const seal = createSeal([makeKey('1700000000')])
 /** The events that were warned of. */
 export const warnings: string[] = []
