@@ -17,7 +17,7 @@ INSERT INTO catalog (id, name) VALUES (1, lower(hex(randomblob(8))));
 -- AUTOINCREMENT keeps SQLite from using the ID of a deleted publication again.
 CREATE TABLE publications (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
-  -- staging: a command is writing the plans; after an hour, the schedule deletes the publication. waiting: for approval.
+  -- staging: a command is writing the plans. After an hour, the schedule deletes the publication. waiting: for approval.
   -- scheduled: for due_at. conflicted: the publication did not fit the catalog any more. It may still be cancelled.
   state          TEXT    NOT NULL CHECK (state IN
                    ('staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled')),

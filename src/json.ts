@@ -5,6 +5,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** @returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -13,7 +14,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Parses JSON that this project or a tool of it wrote, and trusts its shape. For other texts, use `parseJson` and check the shape. */
+/** Parses JSON that this project or a tool of it wrote: trusts its shape, and throws if it is not JSON. For other texts, use `parseJson`. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller names the shape that it trusts
 export function parseTrusted<Shape>(text: string): Shape {
   const value: unknown = JSON.parse(text)

@@ -44,7 +44,7 @@ export type Obstacle =
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
 
-/** Compares a change with the catalog. Takes plans one by one, because memory may not hold all. Add all plans before you ask for an obstacle. */
+/** Compares a change with the catalog. Takes plans one by one, because memory may not hold all. Finds obstacles only among plans that were added. */
 export function createObstacleFinder<Plan extends PlainPlan>() {
   const conflicts: FieldConflict[] = []
   const contradictions: Contradiction[] = []
@@ -90,7 +90,7 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
         }
       }
     },
-    /** @returns undefined when the change fits. */
+    /** @returns undefined when the plans that were added so far fit. */
     findObstacle: (): Obstacle | undefined => {
       if (conflicts.length > 0) return { kind: 'changed_fields', conflicts }
       const [firstContradiction] = contradictions

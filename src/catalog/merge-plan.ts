@@ -72,17 +72,18 @@ export function mergePlan<Plan extends PlainPlan>(
   return { plan: { ...own, ...merged }, conflicts }
 }
 
-/** Merges two changes of the list `base`, to `own` and to `current`. The result has every item that either added, and lacks every item that either removed. */
+/**
+ * Merges two changes of the list `base`, to `own` and to `current`. The sorted result has every item that either change added, and lacks
+ * every item that either removed. A value that is no list counts as empty: a plan that did not exist in `base` has no list there.
+ */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
   const [baseItems, ownItems, currentItems] = [listItems(base), listItems(own), listItems(current)]
-  const kept = currentItems.filter((item) => ownItems.includes(item) || !baseItems.includes(item))
-  const added = ownItems.filter((item) => !baseItems.includes(item) && !currentItems.includes(item))
-  return [...kept, ...added].map(String).toSorted()
+  const keptItems = currentItems.filter((item) => ownItems.includes(item) || !baseItems.includes(item))
+  const addedItems = ownItems.filter((item) => !baseItems.includes(item) && !currentItems.includes(item))
+  return [...keptItems, ...addedItems].map(String).toSorted()
 }
 
-function listItems(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
+const listItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Compares JSON values. Ignores the order of members and of items. The items of a list must be different texts or numbers. */
 export function isSameJson(a: unknown, b: unknown): boolean {

@@ -16,11 +16,11 @@ const countryCode = z.string({ error: 'a country code' }).refine(isCountryCode, 
 
 /** JSON Schema can express only this part of the rule for a currency. */
 const currencyPattern = '^[A-Z]{3}$'
-const isoCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
+const expectedCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
 const currencies = new Set(listCurrencies())
 const currencyCode = z
   .string({ error: 'a currency code' })
-  .refine((text) => currencies.has(text), isoCurrency)
+  .refine((text) => currencies.has(text), expectedCurrency)
   .meta({ pattern: currencyPattern })
 
 /** Every control character except tab and line feed. */
@@ -28,7 +28,7 @@ const currencyCode = z
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
 /** `expected` completes the sentence "must be …". */
-type TextRule = readonly [isKept: (value: string) => boolean, expected: string]
+type TextRule = readonly [isObeyed: (value: string) => boolean, expected: string]
 
 /** A text has a visible character, and every JSON parser keeps it unchanged. */
 const textRules: readonly TextRule[] = [
@@ -47,7 +47,7 @@ const lineRules: readonly TextRule[] = [
 const text = (maxLength: number, rules = textRules) => {
   const error = `text of 1 to ${maxLength} characters`
   const lengthRule: TextRule = [(value) => value.length <= maxLength && value !== '', error]
-  const findBrokenRule = (value: unknown) => [lengthRule, ...rules].find(([isKept]) => !isKept(String(value)))
+  const findBrokenRule = (value: unknown) => [lengthRule, ...rules].find(([isObeyed]) => !isObeyed(String(value)))
   return (
     z
       .string(error)
@@ -78,35 +78,35 @@ const httpsUrl = line(2000)
 /** Replaces -0 by 0, as JSON.stringify does. Otherwise a plan would change when it is stored. */
 const replaceMinusZero = (value: number) => (value === 0 ? 0 : value)
 
-const integer = `an integer from 0 to ${maxId}`
+const expectedInteger = `an integer from 0 to ${maxId}`
 export const nonNegativeInteger = z
-  .int({ error: integer, abort: true })
-  .min(0, integer)
-  .max(maxId, integer)
+  .int({ error: expectedInteger, abort: true })
+  .min(0, expectedInteger)
+  .max(maxId, expectedInteger)
   .overwrite(replaceMinusZero)
 
 /** Every JSON parser reads numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
   /^-?[0-9.]+$/.test(String(value)) && String(value).replaceAll(/[-.]/g, '').length <= maxDigits
-const shortDecimal = `a decimal number of at most ${maxDigits} digits`
+const expectedDecimal = `a decimal number of at most ${maxDigits} digits`
 
 const amountsByCurrency = z.record(
   currencyCode,
   z
     .number({ error: 'a number of 0 or more' })
     .min(0, { error: 'a number of 0 or more', abort: true })
-    .refine(isShortDecimal, shortDecimal)
+    .refine(isShortDecimal, expectedDecimal)
     .overwrite(replaceMinusZero),
   {
     error: ({ code }) =>
-      code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
+      code === 'invalid_key' ? expectedCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
   },
 )
 
 const annualReturn = z
   .number({ error: 'a number in percent per year, or null' })
   .min(-100, { error: 'a number of -100 or more, or null', abort: true })
-  .refine(isShortDecimal, shortDecimal)
+  .refine(isShortDecimal, expectedDecimal)
   .overwrite(replaceMinusZero)
   .nullable()
 
@@ -136,14 +136,14 @@ export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
   return schema instanceof z.ZodNullable || schema instanceof z.ZodDefault ? unwrap(schema.unwrap()) : schema
 }
 
-const identifierRule =
+const expectedIdentifier =
   '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
 
 /** An identifier has not only digits, so that a command can tell it from the ID of a plan. */
 const identifier = z
-  .string(identifierRule)
-  .max(100, { error: identifierRule, abort: true })
-  .regex(/^(?:[A-Za-z]|[0-9]+[A-Za-z._-])[A-Za-z0-9._-]*$/, identifierRule)
+  .string(expectedIdentifier)
+  .max(100, { error: expectedIdentifier, abort: true })
+  .regex(/^(?:[A-Za-z]|[0-9]+[A-Za-z._-])[A-Za-z0-9._-]*$/, expectedIdentifier)
 const date = z.iso.date('a calendar date as YYYY-MM-DD')
 const trueOrFalse = z.boolean('true or false')
 

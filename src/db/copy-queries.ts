@@ -10,7 +10,7 @@ export type CopiedValue = string | number | null
 
 const isNotStaging = sql`${publications.state} <> 'staging'`
 
-/** The conditions for the rows of a database copy, by table. Leaves out the rows that may be deleted soon. */
+/** For each table, the condition for the rows of a database copy, without parameters. Leaves out the rows that may be deleted soon. */
 const lastingConditions = new Map<string, SQL>([
   [getTableName(publications), isNotStaging],
   [
@@ -19,7 +19,7 @@ const lastingConditions = new Map<string, SQL>([
   ],
 ])
 
-/** Writes the query for the rows of a table that belong into a database copy. Other conditions may follow. */
+/** Writes the query for the rows of a table that belong into a database copy. The caller may add `and …` and `order by …`. */
 export const writeLastingRowsQuery = (table: string, columns = '*') =>
   `select ${columns} from "${table}" where ${writeQuery(lastingConditions.get(table) ?? sql`true`).sql}`
 
@@ -30,7 +30,7 @@ export function selectSchema(db: Database) {
     order by type = 'index', rowid`)
 }
 
-/** Reads a table in pages, without the rows that may be deleted. Used in place of wrangler's export, which stops the database meanwhile. */
+/** Reads a table in pages, without the rows that may be deleted soon. Used in place of wrangler's export, which stops the database meanwhile. */
 export async function* readTable(db: Database, table: string): AsyncGenerator<CopiedValue[][]> {
   const pages = readPages(
     (lastId: number | undefined, limit) =>

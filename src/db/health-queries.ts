@@ -4,7 +4,7 @@ import { makeNewestVersionsTable } from './catalog-queries.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { isNotSuperseded, isViewableIn } from './plan-queries.ts'
 
-/** Selects the file names of the migrations that were applied. Fails in a database without any migration, which lacks the table. */
+/** Selects the file names of the applied migrations. @throws an error about a missing table in a database without any migration */
 export async function selectAppliedMigrations(db: OperatorDatabase): Promise<string[]> {
   const rows = await db.values<[string]>(sql`select name from d1_migrations order by name`)
   return rows.map(([name]) => name)

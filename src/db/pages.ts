@@ -16,7 +16,10 @@ interface PageOptions {
   reportRows?: ReturnType<typeof makeRowReporter>
 }
 
-/** @param readAfter reads at most `limit` rows after the row with the key `lastKey`, or the first rows if `lastKey` is undefined. */
+/**
+ * Reads pages until one has fewer rows than `limit`. This last page may be empty.
+ * @param readAfter reads at most `limit` rows after the row with the key `lastKey`, or the first rows if `lastKey` is undefined.
+ */
 export async function* readPages<Row, Key>(
   readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,

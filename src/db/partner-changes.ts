@@ -162,7 +162,10 @@ function computeNextValues(change: PartnerChange): ChangeValues {
   }
 }
 
-/** Writes a JSON array: the secrets of the newest row that still work after the change, then the new secret. The table allows two. */
+/**
+ * Writes a JSON array: the secrets of the newest row that still work after the change, then the new secret. The table allows two. The caller
+ * refuses a `rotate` while two secrets work.
+ */
 function computeSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
   const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0

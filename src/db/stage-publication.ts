@@ -20,7 +20,7 @@ export interface PlanAfter {
   after: CatalogPlan | null
 }
 
-/** Stages a publication with its plans. After an interruption, the schedule deletes its rows. @returns the publication's ID. */
+/** Stages a publication with its plans. After an interruption, the schedule deletes what was staged. @returns the publication's ID. */
 export async function stagePublication(
   db: Database,
   publication: NewPublication,
