@@ -19,13 +19,13 @@ export interface CatalogFile {
   notes?: readonly string[] | undefined
 }
 
-const catalogId = '16 hexadecimal digits in lower case'
+const catalogIdForm = '16 hexadecimal digits in lower case'
 
 const fileSchema = z.strictObject(
   {
     catalog: z
-      .string(catalogId)
-      .regex(/^[0-9a-f]{16}$/, catalogId)
+      .string(catalogIdForm)
+      .regex(/^[0-9a-f]{16}$/, catalogIdForm)
       .optional(),
     revision: nonNegativeInteger.optional(),
     plans: z.array(z.unknown(), 'an array of plans'),
@@ -47,11 +47,11 @@ export function parseCatalog(json: string): CatalogFile {
   const plans = readPath(value, 'plans')
   const candidates: unknown[] = Array.isArray(plans) ? plans : []
   for (const [index, candidate] of candidates.entries()) {
-    const plan = catalogPlanSchema.safeParse(candidate)
-    if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
+    const { data: plan, error: planError } = catalogPlanSchema.safeParse(candidate)
+    if (planError) defects.push(...listDefects(planError, candidate, locatePlan(candidate, index)))
     else {
-      const { owner } = locateByIdentifier(plan.data.identifier)
-      validPlans.set(plan.data, { kind: 'plan', owner: `${owner} (number ${index + 1})` })
+      const { owner } = locateByIdentifier(plan.identifier)
+      validPlans.set(plan, { kind: 'plan', owner: `${owner} (number ${index + 1})` })
     }
   }
   defects.push(...findContradictions(validPlans))
@@ -64,7 +64,7 @@ export function parseCatalog(json: string): CatalogFile {
   return { plans: [...validPlans.keys()], origin }
 }
 
-/** Parses JSON. `wrongNames` are the paths of fields with a repeated or unsafe name. @throws UserError if the text is not JSON. */
+/** Parses JSON. `wrongNames` are the paths of fields with a repeated or unsafe name. @throws UserError if the text is not JSON, or has too many levels. */
 function parseFile(text: string): { value: unknown; wrongNames: Path[] } {
   try {
     return { value: JSON.parse(text), wrongNames: findWrongNames(text) }
@@ -98,7 +98,7 @@ function locateByIdentifier(identifier: string): Place {
   return { kind: 'plan', owner: `plan ${describeValue(identifier)}` }
 }
 
-/** Makes a defect of each issue: its place is `place` with the field. @param names the known fields, of which the defect of an unknown field suggests one. */
+/** Makes a defect of each issue of `value`, at `place` with the field. @param names the known fields, of which the defect of an unknown field suggests one. */
 export function listDefects(
   { issues }: z.ZodError,
   value: unknown,
@@ -150,14 +150,14 @@ export function findContradictions(plans: ReadonlyMap<CatalogPlan, Place>): Defe
   for (const plan of plans.keys()) finder.add({ base: null, own: plan, current: null })
   const obstacle = finder.findObstacle()
   const contradictions = obstacle && 'contradictions' in obstacle ? obstacle.contradictions : []
-  // The other contradictions are about an identifier: `findDuplicates` finds them, too.
+  // The other contradictions are about an identifier: `findDuplicateIds` finds them, too.
   const objectContradictions = contradictions.filter(({ value }) => isJsonObject(value))
   const placesByIdentifier = new Map([...plans].map(([{ identifier }, place]) => [identifier, place]))
-  return [...findDuplicates(plans), ...makeContradictionDefects(objectContradictions, placesByIdentifier)]
+  return [...findDuplicateIds(plans), ...makeContradictionDefects(objectContradictions, placesByIdentifier)]
 }
 
 /** Reports the later of two plans with the same ID or identifier. */
-function findDuplicates(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
+function findDuplicateIds(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   const firstPlaces = new Map<string | number, Place>()
   return [...plans].flatMap(([plan, place]) =>
     (['id', 'identifier'] as const).flatMap((field): Defect[] => {

@@ -18,7 +18,7 @@ import {
   type Spreadsheet,
 } from './plan-table.ts'
 
-/** Writes a row for each plan; without plans, a row with the origin. @param isWanted tells if the sheet gets a column such as `category.id`. */
+/** Writes a row for each plan, or without plans one row with only the origin. @param isWanted tells if the sheet gets a column such as `category.id`. */
 export function formatCatalogSheet(
   { plans, origin }: CatalogFile,
   format: CellFormat,
@@ -40,14 +40,14 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   const table = readPlanTable(spreadsheet)
   const { columns, rows, headerPlace, origin, sheet, notes } = table
   const defects = [...table.defects]
-  const present = new Set(columns.map(({ name }) => name))
-  const missing = columnsWithoutAmounts.filter((column) => !present.has(column.name) && !isOptional(column))
-  if (missing.length > 0) {
+  const presentNames = new Set(columns.map(({ name }) => name))
+  const missingColumns = columnsWithoutAmounts.filter((column) => !presentNames.has(column.name) && !isOptional(column))
+  if (missingColumns.length > 0) {
     const fix = 'Take a file of catalog export as the template. To change only some fields, use catalog update.'
-    const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
+    const expected = `the columns ${nameSome(missingColumns.map(({ name }) => name))}`
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
-  const missingNames = new Set<string | undefined>(missing.flatMap(({ name, field }) => [name, field]))
+  const missingNames = new Set<string | undefined>(missingColumns.flatMap(({ name, field }) => [name, field]))
   const validPlans = new Map<CatalogPlan, Place>()
   for (const row of rows) {
     const fields = readPlanRow(table, row)
@@ -75,9 +75,9 @@ function readPlanRow(table: PlanTable, row: PlanRow): Record<string, unknown> {
     if ('kind' in shape) continue
     const object = plan[name]
     const members = isJsonObject(object) ? Object.entries(object) : []
-    const filled = members.filter(([, value]) => value !== null)
-    if ('amounts' in shape) plan[name] = Object.fromEntries(filled)
-    else if (filled.length === 0 && members.length > 0) plan[name] = null
+    const filledMembers = members.filter(([, value]) => value !== null)
+    if ('amounts' in shape) plan[name] = Object.fromEntries(filledMembers)
+    else if (filledMembers.length === 0 && members.length > 0) plan[name] = null
   }
   return plan
 }

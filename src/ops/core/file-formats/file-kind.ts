@@ -53,7 +53,7 @@ function showBytes(bytes: Uint8Array): string {
   return new TextDecoder('latin1').decode(bytes).replaceAll(/^(?:ÿþ|þÿ|ï»¿)|\0/g, '')
 }
 
-/** @returns the names of the parts of an archive, one in each line; an empty text for a damaged archive. */
+/** @returns the names of the parts of an archive, one in each line; an empty text for a damaged archive, which none of `archiveKinds` matches. */
 function listParts(bytes: Uint8Array): string {
   const names: string[] = []
   const collectName = ({ name }: { name: string }) => {

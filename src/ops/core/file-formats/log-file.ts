@@ -1,7 +1,7 @@
 // Writes logs as spreadsheets, for people.
 import { UserError } from '../../shared/user-error.ts'
 import { formatCsv } from './csv-file.ts'
-import { encodeCell, type Cell } from './plan-cells.ts'
+import { encodeCell, type Cell, type CellFormat } from './plan-cells.ts'
 import { formatXlsx } from './xlsx-file.ts'
 
 /** Matches times, which stay texts without an apostrophe: a cell with a date would not show the time of day. */
@@ -19,21 +19,20 @@ export async function formatLogFile(
   file: string,
   readChanges?: () => Promise<readonly LogRow[]>,
 ): Promise<{ content: string | Uint8Array; lacksChanges: boolean }> {
-  const [, format] = /\.(xlsx|csv)$/i.exec(file) ?? []
-  if (format === undefined)
+  const [, extension] = /\.(xlsx|csv)$/i.exec(file) ?? []
+  if (extension === undefined)
     throw new UserError('A log is written as .xlsx or .csv: let the name of the file end with .xlsx or .csv.')
-  if (format.toLowerCase() === 'csv') {
-    return { content: formatCsv({ rows: encodeRows(rows, 'csv') }), lacksChanges: readChanges !== undefined }
-  }
-  const log = { name: 'Log', rows: encodeRows(rows, 'xlsx'), isFitted: true }
+  const format = { isCsv: extension.toLowerCase() === 'csv' }
+  const log = { name: 'Log', rows: encodeRows(rows, format), isFitted: true }
+  if (format.isCsv) return { content: formatCsv(log), lacksChanges: readChanges !== undefined }
   const changes = await readChanges?.()
-  const sheets = changes ? [log, { name: 'Changes', rows: encodeRows(changes, 'xlsx'), isFitted: true }] : [log]
+  const sheets = changes ? [log, { name: 'Changes', rows: encodeRows(changes, format), isFitted: true }] : [log]
   return { content: await formatXlsx(...sheets), lacksChanges: false }
 }
 
-function encodeRows(rows: readonly LogRow[], format: 'csv' | 'xlsx'): Cell[][] {
+function encodeRows(rows: readonly LogRow[], format: CellFormat): Cell[][] {
   const encodeValue = (value: unknown): Cell =>
-    typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, { isCsv: format === 'csv' })
+    typeof value === 'string' && isoTime.test(value) ? value : encodeCell('text', value, format)
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   return [columns, ...rows.map((row) => columns.map((column) => encodeValue(row[column])))]
 }

@@ -64,22 +64,22 @@ function parseCatalogOrigin(text: string): CatalogOrigin | undefined {
  */
 export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
   const planSheets = listPlanSheets(sheets)
-  const visible = planSheets.filter(({ isHidden }) => !isHidden)
-  const [sheet, ...others] = visible.length > 0 ? visible : planSheets
+  const visibleSheets = planSheets.filter(({ isHidden }) => !isHidden)
+  const [sheet, ...otherSheets] = visibleSheets.length > 0 ? visibleSheets : planSheets
   if (sheet === undefined) throw makeDefectError([makeMissingHeaderDefect(sheets)])
-  if (others.length > 0) {
-    const names = [sheet, ...others].map(({ name }) => abbreviate(name)).join(' and ')
+  if (otherSheets.length > 0) {
+    const names = [sheet, ...otherSheets].map(({ name }) => abbreviate(name)).join(' and ')
     const fix = sheet.isHidden ? 'Unhide the sheet that the command must read.' : 'Hide or delete the other sheets.'
     const found = `plans in ${sheet.isHidden ? 'the hidden sheets' : 'the sheets'} ${names}`
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
   const table = readTable(sheet, format)
-  // Then the header has another spelling, such as `Identifier`. The defects suggest the right name.
+  // A header without this column has another spelling of it, such as `Identifier`. The defects suggest the right spelling.
   if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
   if (sheets.length === 1) return table
-  const unread = sheet.isHidden ? [] : planSheets.filter(({ isHidden }) => isHidden)
-  const names = nameSome(unread.map(({ name }) => abbreviate(name)))
-  const unreadNote = unread.length === 0 ? [] : [`These hidden sheets have plans, which were not read: ${names}.`]
+  const unreadSheets = sheet.isHidden ? [] : planSheets.filter(({ isHidden }) => isHidden)
+  const names = nameSome(unreadSheets.map(({ name }) => abbreviate(name)))
+  const unreadNote = unreadSheets.length === 0 ? [] : [`These hidden sheets have plans, which were not read: ${names}.`]
   return { ...table, notes: [...(table.notes ?? []), ...unreadNote], sheet: sheet.name }
 }
 
@@ -99,12 +99,12 @@ function findHeaderIndex({ rows }: Sheet): number {
 
 function makeMissingHeaderDefect(sheets: readonly Sheet[]): Defect {
   const firstRow = sheets.flatMap(({ rows }) => rows).find((row) => !row.every(isEmptyCell))
-  const shown = firstRow && `The first row is ${escapeLetters(abbreviate(firstRow.map(showCell)))}. `
+  const firstRowSentence = firstRow && `The first row is ${escapeLetters(abbreviate(firstRow.map(showCell)))}. `
   return {
     place: wholeFile,
     expected: 'a row with the names of the columns, one of them identifier',
     found: 'none',
-    fix: `${shown ?? ''}For a file to fill: ${prefixWithNpm('catalog export --for figures --output figures.xlsx')}`,
+    fix: `${firstRowSentence ?? ''}For a file to fill: ${prefixWithNpm('catalog export --for figures --output figures.xlsx')}`,
   }
 }
 
@@ -134,7 +134,7 @@ function readTable(sheet: Sheet, format: CellFormat): PlanTable {
   const [firstOrigin = ''] = origins.keys()
   return {
     origin: parseCatalogOrigin(firstOrigin),
-    notes: [...describeIgnoredColumns(ignoredNames), ...describeHidden(sheet, columns, rows)],
+    notes: [...describeIgnoredColumns(ignoredNames), ...describeHiddenValues(sheet, columns, rows)],
     columns,
     rows,
     headerPlace: locateRow(sheet, headerIndex),
@@ -192,7 +192,7 @@ function describeIgnoredColumns(titles: readonly string[]): string[] {
 }
 
 /** Writes notes about hidden values that were read, such as rows that a filter hides. */
-function describeHidden(
+function describeHiddenValues(
   { name, isHidden = false, hiddenRows = new Set(), hiddenColumns = new Set() }: Sheet,
   columns: PlanTable['columns'],
   rows: readonly PlanRow[],

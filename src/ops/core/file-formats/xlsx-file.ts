@@ -8,7 +8,7 @@ import { UserError } from '../../shared/user-error.ts'
 /** Widths of columns, in characters. */
 const defaultWidth = 20
 const maxFittedWidth = 80
-const red = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
+const redStyle = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
 
 export interface WrittenSheet extends Pick<Sheet, 'rows'> {
   name?: string | undefined
@@ -29,9 +29,9 @@ function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRowCount = 0 }
     const widths = isFitted ? values.map((row) => String(row[column] ?? '').length + 2) : [defaultWidth]
     return { width: Math.min(maxFittedWidth, Math.max(...widths)) }
   })
-  const cells = new Map<string, { style: typeof red }>()
+  const cells = new Map<string, { style: typeof redStyle }>()
   for (let row = 1; row <= redRowCount; row++) {
-    for (const column of header.keys()) cells.set(`${row},${column}`, { style: red })
+    for (const column of header.keys()) cells.set(`${row},${column}`, { style: redStyle })
   }
   // Keeps the names of the columns and the identifiers in sight.
   const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
@@ -66,8 +66,8 @@ function readSheet(
   for (const { startRow, startCol, endRow, endCol } of merges) {
     for (const [offset, row] of readRows.slice(startRow, endRow + 1).entries()) {
       // The first of the merged cells keeps their value.
-      const firstEmptied = offset === 0 ? startCol + 1 : startCol
-      for (let column = firstEmptied; column <= Math.min(endCol, row.length - 1); column++) row[column] = mergedCell
+      const firstColumn = offset === 0 ? startCol + 1 : startCol
+      for (let column = firstColumn; column <= Math.min(endCol, row.length - 1); column++) row[column] = mergedCell
     }
   }
   return {
@@ -83,16 +83,16 @@ function listHiddenPositions(rowsOrColumns: Iterable<[position: number, { hidden
   return new Set([...rowsOrColumns].flatMap(([position, { hidden }]) => (hidden ? position : [])))
 }
 
-/** Corrects or refuses a value that the library hucre read wrong. @param cell the format and the formula of the cell. */
-function readCell(found: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
-  if (cell?.type === 'error') return new UnusableCell(`${showCell(found)}, the error of a formula`)
-  if (cell?.formula !== undefined && found === null) {
+/** Corrects or refuses the value of a cell if the library hucre read it wrong. @param cell the format and the formula of the cell. */
+function readCell(hucreValue: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
+  if (cell?.type === 'error') return new UnusableCell(`${showCell(hucreValue)}, the error of a formula`)
+  if (cell?.formula !== undefined && hucreValue === null) {
     return new UnusableCell('a formula without a value, which the spreadsheet computes when it saves the file')
   }
   const format = cell?.style?.numFmt?.replaceAll(formatDecoration, '')
   // hucre reads a number as a date if its format has a currency with a letter of date formats, such as [$S/-280A].
-  const isNumber = found instanceof Date && format !== undefined && !/[ymdhs]/i.test(format)
-  const value = isNumber ? toNumber(found) : found
+  const isNumber = hucreValue instanceof Date && format !== undefined && !/[ymdhs]/i.test(format)
+  const value = isNumber ? toNumber(hucreValue) : hucreValue
   // hucre makes an invalid date of a large number, and the same date of 59 and 60, so that the number is lost.
   if (isNumber && (value === 59 || Number.isNaN(value))) {
     return new UnusableCell(`a number in the format ${abbreviate(cell?.style?.numFmt)}: format it as a plain number`)

@@ -21,13 +21,13 @@ export function findMovedValues(plans: readonly ChangedPlan[]): PlanFinding[] {
 
 /** Tells if at least nine of ten new values are old values of the column. Each old value counts for only one new value. */
 function isPermutation(changes: readonly ValueChange[]): boolean {
-  const plansByOldValue = Map.groupBy(changes, ({ from }) => from)
-  const plansByNewValue = Map.groupBy(changes, ({ to }) => to)
-  let addedCount = 0
-  for (const [value, plans] of plansByNewValue) {
-    addedCount += Math.max(0, plans.length - (plansByOldValue.get(value)?.length ?? 0))
+  const changesByOldValue = Map.groupBy(changes, ({ from }) => from)
+  const changesByNewValue = Map.groupBy(changes, ({ to }) => to)
+  let addedValueCount = 0
+  for (const [value, changesToValue] of changesByNewValue) {
+    addedValueCount += Math.max(0, changesToValue.length - (changesByOldValue.get(value)?.length ?? 0))
   }
-  return addedCount <= changes.length / 10
+  return addedValueCount <= changes.length / 10
 }
 
 /** Fewer numbers may look shuffled by chance. */
@@ -42,16 +42,16 @@ const minShuffledShare = 1 / 4
  * old number with the same rank in the column than to the old number of their plan.
  */
 function isShuffled(changes: readonly ValueChange[]): boolean {
-  const numbers = changes.flatMap(({ from, to }) =>
+  const numberChanges = changes.flatMap(({ from, to }) =>
     typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
   )
-  const oldAscending = numbers.map(({ from }) => from).toSorted((a, b) => a - b)
-  const newAscending = numbers.toSorted((a, b) => a.to - b.to || a.from - b.from)
-  const shuffled = newAscending.filter(({ from, to }, rank) => {
-    const oldOfSameRank = oldAscending[rank] ?? 0
+  const ascendingOldNumbers = numberChanges.map(({ from }) => from).toSorted((a, b) => a - b)
+  const changesByNewNumber = numberChanges.toSorted((a, b) => a.to - b.to || a.from - b.from)
+  const shuffledChanges = changesByNewNumber.filter(({ from, to }, rank) => {
+    const oldOfSameRank = ascendingOldNumbers[rank] ?? 0
     return Math.abs(to - from) > Math.abs(to - oldOfSameRank) + ordinaryChangePoints
   })
-  return numbers.length >= minShuffled && shuffled.length >= numbers.length * minShuffledShare
+  return numberChanges.length >= minShuffled && shuffledChanges.length >= numberChanges.length * minShuffledShare
 }
 
 /** Fewer plans may also get the same return in an ordinary month. */
@@ -60,8 +60,8 @@ const minFilled = 3
 /** Finds returns, such as `performance1`, that become the same value in most of the changed plans. */
 export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((field) => {
-    const changed = plans.filter(({ before, after }) => after[field] !== null && before[field] !== after[field])
-    return [...Map.groupBy(changed, ({ after }) => after[field])].flatMap(([value, plansWithValue]) => {
+    const plansWithNewReturn = plans.filter(({ after, paths }) => paths.has(field) && after[field] !== null)
+    return [...Map.groupBy(plansWithNewReturn, ({ after }) => after[field])].flatMap(([value, plansWithValue]) => {
       if (plansWithValue.length < minFilled || plansWithValue.length <= plans.length / 2) return []
       const message = `${field} becomes ${value} in most of the changed plans. Was one value filled down the column?`
       return plansWithValue.map(({ after }) => ({ rule: 'filled', subject: after.identifier, field, message }))
@@ -76,14 +76,15 @@ const minSwapped = 3
 export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
   return returns.flatMap((first, index) =>
     returns.slice(index + 1).flatMap((second) => {
-      const changed = plans.filter(({ paths }) => paths.has(first) || paths.has(second))
-      const swapped = changed.filter((plan) => isSwapped(plan, first, second))
-      const isExact = swapped.every(
+      const plansWithNewReturn = plans.filter(({ paths }) => paths.has(first) || paths.has(second))
+      const swappedPlans = plansWithNewReturn.filter((plan) => isSwapped(plan, first, second))
+      const isExact = swappedPlans.every(
         ({ before, after }) => before[first] === after[second] && before[second] === after[first],
       )
-      if (swapped.length <= changed.length / 2 || (swapped.length < minSwapped && !isExact)) return []
+      if (swappedPlans.length <= plansWithNewReturn.length / 2 || (swappedPlans.length < minSwapped && !isExact))
+        return []
       const message = `${first} looks like the earlier ${second}, and ${second} like the earlier ${first}. Were the columns swapped?`
-      return swapped.flatMap(({ after: { identifier: subject } }) =>
+      return swappedPlans.flatMap(({ after: { identifier: subject } }) =>
         [first, second].map((field) => ({ rule: 'swapped', subject, field, message })),
       )
     }),

@@ -15,7 +15,7 @@ function listRedated(changes: readonly Pick<PlanChange, 'before' | 'after'>[]): 
   )
 }
 
-/** @returns the month that most plans have, the later of two such months; '' without plans. A single wrong year makes no difference. */
+/** @returns the month that most plans have, the later of two such months; '' without plans, which is before every month. A single wrong year makes no difference. */
 function computeCommonMonth(plans: readonly CatalogPlan[]): string {
   const groups = [...Map.groupBy(plans, getMonth)]
   groups.sort(([monthA, a], [monthB, b]) => b.length - a.length || monthB.localeCompare(monthA))
@@ -48,9 +48,9 @@ export function findForgottenDates(plans: readonly ChangedPlan[]): PlanFinding[]
   const month = computeCommonMonth(listRedated(plans))
   const plansWithOldDate = plans.filter((plan) => listReturnsWithOldDate(plan).length > 0)
   const mostKeepDate = plans.length >= minCorrected && plansWithOldDate.length > plans.length / 2
-  const forgotten = plansWithOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
+  const plansWithForgottenDate = plansWithOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
   const message = 'A return is new, but performanceDate is not. Was the date forgotten?'
-  return forgotten.flatMap((plan) =>
+  return plansWithForgottenDate.flatMap((plan) =>
     listReturnsWithOldDate(plan).map((field) => ({ rule: 'undated', subject: plan.after.identifier, field, message })),
   )
 }

@@ -114,10 +114,10 @@ export function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[]
     const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
     return [...groups.values()].flatMap((namesakes) =>
       namesakes.flatMap((plan, index): PlanFinding[] => {
-        const listShared = ({ viewableIn }: CatalogPlan) => viewableIn.filter((code) => plan.viewableIn.includes(code))
-        const other = namesakes.slice(index + 1).find((namesake) => listShared(namesake).length > 0)
+        const isViewableIn = (country: string) => plan.viewableIn.includes(country)
+        const other = namesakes.slice(index + 1).find(({ viewableIn }) => viewableIn.some(isViewableIn))
         if (other === undefined) return []
-        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${other.identifier}, on the list of ${listShared(other).join(', ')}.`
+        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${other.identifier}, on the list of ${other.viewableIn.filter(isViewableIn).join(', ')}.`
         return [{ rule: 'name', subject: plan.identifier, field, message }]
       }),
     )

@@ -46,7 +46,7 @@ export function findDoubts({ changes, others, namesakes, day, isUndo, areFieldsN
     ...findFilledReturns(changedPlans),
     ...(isUndo ? [] : findForgottenDates(changedPlans)),
     ...changes.flatMap((change) => findNewlyImplausible(change, day)),
-    ...findNewDuplicates(changes, namesakes),
+    ...findNewDuplicateNames(changes, namesakes),
     ...changedPlans.flatMap(findJumps),
     ...(isUndo ? [] : changedPlans.flatMap((plan) => [...findLostReturns(plan), ...findWrongDate(plan)])),
     ...(isUndo || areFieldsNamed ? [] : changedPlans.flatMap(findRenames)),
@@ -82,22 +82,22 @@ export function listNewlyNamed({ before, after }: PlanChange): CatalogPlan[] {
 }
 
 /** Finds plans with a new name or a new country, if another plan of the same country has the same name. @param namesakes unchanged plans. */
-function findNewDuplicates(changes: readonly PlanChange[], namesakes: readonly CatalogPlan[]): PlanFinding[] {
-  const newlyNamed = changes.flatMap(listNewlyNamed)
-  const identifiers = new Set(newlyNamed.map(({ identifier }) => identifier))
-  const otherChanged = changes.flatMap(({ after }) => (after && !identifiers.has(after.identifier) ? after : []))
-  const found = findDuplicateNames([...newlyNamed, ...otherChanged, ...namesakes])
-  return found.filter(({ subject }) => identifiers.has(subject))
+function findNewDuplicateNames(changes: readonly PlanChange[], namesakes: readonly CatalogPlan[]): PlanFinding[] {
+  const newlyNamedPlans = changes.flatMap(listNewlyNamed)
+  const identifiers = new Set(newlyNamedPlans.map(({ identifier }) => identifier))
+  const otherChangedPlans = changes.flatMap(({ after }) => (after && !identifiers.has(after.identifier) ? after : []))
+  const duplicateNames = findDuplicateNames([...newlyNamedPlans, ...otherChangedPlans, ...namesakes])
+  return duplicateNames.filter(({ subject }) => identifiers.has(subject))
 }
 
 /** Warns when the catalog or a list loses many plans, or a list its last plan. @param planCount the number of plans before the change. */
 function describeRemovals(changes: readonly PlanChange[], planCount: number, lists: ListSizeChange): string[] {
   /** @param place the catalog or a list, which has `total` plans before the change. @param isThere tells if a plan is in this place. */
   const listRemovalWarnings = (place: string, total: number, isThere: (plan: CatalogPlan) => boolean) => {
-    const removed = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))
+    const removals = changes.filter(({ before, after }) => before && isThere(before) && !(after && isThere(after)))
     // One plan is an ordinary change, however short the list is.
-    const isMany = removed.length > 1 && removed.length > total * maxRemovedShare
-    return isMany ? [`${removed.length} of ${total} plans leave ${place}.`] : []
+    const isMany = removals.length > 1 && removals.length > total * maxRemovedShare
+    return isMany ? [`${removals.length} of ${total} plans leave ${place}.`] : []
   }
   const countries = [...lists.before].toSorted(([a], [b]) => a.localeCompare(b))
   return [
