@@ -259,13 +259,18 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   async function watch(): Promise<void> {
     for (;;) {
       await clock.sleep(minuteMs)
-      for (const { name, maps, openRequests, isTiny } of service.state.isolates) {
-        const values = maps.flatMap((map) => [...map.values()]) as { body?: Uint8Array; result?: Promise<unknown> }[]
-        const bytes = values.reduce((sum, { body }) => sum + (body?.byteLength ?? 0), 0)
-        const pendingCount = values.filter(({ result }) => result !== undefined).length
-        const facts = `${name} holds ${bytes} bytes of lists, has ${openRequests} requests, and keeps ${pendingCount} pending promises`
-        const isBounded = bytes <= (isTiny ? tinyBytes : maxListBytes) && (openRequests > 0 || pendingCount <= 3)
-        if (!isBounded) journal.report('memory is bounded', facts, name)
+      for (const { name, maps, isTiny, steppedAtMs } of service.state.isolates) {
+        const values = maps.map((map) => [...map.values()] as { body?: Uint8Array; startedAtMs?: number }[])
+        const bytes = values.flat().reduce((sum, { body }) => sum + (body?.byteLength ?? 0), 0)
+        const stepMs = steppedAtMs > clock.nowMs() - hourMs ? behindMs + aheadMs : 0
+        // Work that is older than the newest work of its map by this was cancelled.
+        const isForgotten = values.every((valuesOfMap) => {
+          const startTimes = valuesOfMap.flatMap(({ startedAtMs }) => startedAtMs ?? [])
+          return Math.max(...startTimes) - Math.min(...startTimes) < cancelledMs + stepMs
+        })
+        const facts = `${name} holds ${bytes} bytes of lists, and ${isForgotten ? 'no' : 'some'} cancelled work`
+        if (bytes > (isTiny ? tinyBytes : maxListBytes) || !isForgotten)
+          journal.report('memory is bounded', facts, name)
       }
       const lateMs = clock.nowMs() - 12 * minuteMs
       const overdue = service.state.scheduleTroubleAtMs < lateMs ? record.listOverdue(lateMs) : []

@@ -36,7 +36,6 @@ export interface Isolate {
   /** When it last answered a question while D1 worked, and when it refused a token. */
   answered: Map<string, number>
   refused: Map<string, number>
-  openRequests: number
   fetch: (request: Request, context: ExecutionContext) => Promise<Response>
 }
 
@@ -59,7 +58,6 @@ const untouched = {
   cancelledAtMs: -Infinity,
   steppedAtMs: -Infinity,
   seenVersion: 0,
-  openRequests: 0,
 }
 
 /** The clock of an isolate is at most `behindMs` behind the true time, or `aheadMs` ahead of it, so two clocks differ by less than a minute. */
@@ -140,11 +138,7 @@ export function createService({ clock, d1, kv, seed, journal }: Town & Stores, f
     const place: RequestPlace = { clock: isolate.clock, isEnded: false, denied: [] }
     const [fromMs, { seenVersion }] = [clock.nowMs(), isolate]
     let open = 1
-    isolate.openRequests++
-    const end = () => {
-      if (!place.isEnded) isolate.openRequests--
-      place.isEnded = true
-    }
+    const end = () => void (place.isEnded = true)
     const close = () => {
       if (--open === 0) end()
     }

@@ -13,20 +13,20 @@ interface StartedWork<T> {
 /**
  * Returns a function that runs `work`, or waits for the work that another request runs under the same key. A request keeps the work
  * that it starts alive with `waitUntil`. If Cloudflare cancels the request all the same, its work never settles: when the work is 11 s old, one of
- * the waiting requests starts new work, and the others wait for the new work. All other work settles at the deadlines of D1 and KV, so the
- * map stays small.
+ * the waiting requests starts new work, and the others wait for the new work.
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
+  /** The work by its key, the oldest first. */
   const runningWork = new Map<string, StartedWork<T>>()
 
   function shareWork(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
     const nowMs = clock()
+    forgetAbandonedWork(nowMs)
     const otherWork = runningWork.get(key)
-    const remainingMs = otherWork ? otherWork.startedAtMs + maxWorkMs - nowMs : 0
-    if (otherWork && remainingMs > 0) {
+    if (otherWork) {
       // `min`, because more than `maxWorkMs` remains after the clock stepped back.
-      const waitMs = Math.min(remainingMs, maxWorkMs)
+      const waitMs = Math.min(otherWork.startedAtMs + maxWorkMs - nowMs, maxWorkMs)
       return withDeadline(otherWork.result, waitMs, 'Another request', AbandonedWorkError).catch((error: unknown) => {
         if (!(error instanceof AbandonedWorkError)) throw error
         // The first request that gets here starts new work. The others find the new work under the key.
@@ -39,6 +39,14 @@ export function createSharedWork<T>(clock: () => number) {
     const forgetNewWork = () => forgetWork(key, newWork)
     context.waitUntil(newWork.result.then(forgetNewWork, forgetNewWork))
     return newWork.result
+  }
+
+  /** Removes the work that is too old to settle. Its key may never come again, because many keys have a revision or a change ID. */
+  function forgetAbandonedWork(nowMs: number): void {
+    for (const [key, { startedAtMs }] of runningWork) {
+      if (startedAtMs + maxWorkMs > nowMs) return
+      runningWork.delete(key)
+    }
   }
 
   /** Removes work from the map, unless other work has replaced it there. */

@@ -66,6 +66,18 @@ describe('work whose request was cancelled', () => {
     expect(await shareWork('key', request, async () => 'done')).toBe('done')
   })
 
+  test('leaves memory when other work starts 11 s later', async () => {
+    const set = vi.spyOn(Map.prototype, 'set')
+    void shareWork('cancelled', request, hang)
+    const [works] = set.mock.contexts as Map<string, unknown>[]
+    await vi.advanceTimersByTimeAsync(11 * second - 1)
+    void shareWork('young', request, hang)
+    expect([...(works?.keys() ?? [])]).toEqual(['cancelled', 'young'])
+    await vi.advanceTimersByTimeAsync(1)
+    void shareWork('other', request, hang)
+    expect([...(works?.keys() ?? [])]).toEqual(['young', 'other'])
+  })
+
   test('is kept alive by the request that took it over', async () => {
     void shareWork('key', request, hang)
     const waitUntil = vi.fn<(work: Promise<unknown>) => void>()
