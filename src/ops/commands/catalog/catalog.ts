@@ -261,7 +261,7 @@ async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }:
       return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${readFrom}`]
     },
   })
-  return { data: { ...countKinds(output.changes), unchanged, isMerged, sheet, ...output.data }, text: '' }
+  return { ...output, data: { ...countKinds(output.changes), unchanged, isMerged, sheet, ...output.data } }
 }
 
 /** Makes the output for a publication that was approved or cancelled. @param before the publication before this decision. */

@@ -27,13 +27,8 @@ export interface CommandContext {
   argv: readonly string[]
   /** The environment variables. */
   variables: Readonly<Record<string, string | undefined>>
-  /** Says whether the command has changed something. Updated while the command runs. */
-  effect: Effect
-}
-
-interface Effect extends OutcomeTracker {
-  /** The `ifOutputFails` of the last printed `Output`. */
-  ifOutputFails?: string | undefined
+  /** Says whether the command has changed something so far. `ifOutputFails` is from the last printed `Output`. */
+  effect: OutcomeTracker & { ifOutputFails?: string | undefined }
 }
 
 /** Makes the context of the real program. Imports modules when they are used, because most commands need only some of them. */

@@ -36,6 +36,7 @@ function frameLetter(letter: string): string {
   return [dashes, letter, dashes].join('\n')
 }
 
+/** @returns a line of a letter, after a line end; '' unless the partner is suspended. */
 function describeSuspension({ suspendedAt }: Pick<Partner, 'suspendedAt'>): string {
   return suspendedAt === null
     ? ''

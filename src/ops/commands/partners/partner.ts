@@ -140,12 +140,11 @@ export const partner = {
     async run({ shortName, grace, replaceNewest }, run) {
       const { replacement, effect } = chooseReplacement(grace, replaceNewest)
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
-      const replacedSecrets = await replaceSecrets(run.store, shortName, replacement, run)
-      const { before, credentials } = replacedSecrets
+      const { before, credentials, earlierExpiresAt } = await replaceSecrets(run.store, shortName, replacement, run)
       if (before.suspendedAt !== null)
         run.warn(`${shortName} is suspended: its secrets do not work until you resume the partner.`)
-      const letter = formatRotationLetter(credentials, { ...replacedSecrets, isLost: replaceNewest })
-      run.print(makeNewSecretOutput(credentials, letter, run.target, replacedSecrets.earlierExpiresAt))
+      const letter = formatRotationLetter(credentials, { before, earlierExpiresAt, isLost: replaceNewest })
+      run.print(makeNewSecretOutput(credentials, letter, run.target, earlierExpiresAt))
     },
   }),
 
@@ -166,10 +165,11 @@ export const partner = {
         const { output, after } = await changeAccount(run, shortName, { kind: 'end-tokens' })
         return { ...output, note: `${output.note}\n${formatEndedTokensLetter(after)}` }
       }
-      const replacedSecrets = await replaceSecrets(run.store, shortName, { kind: 'lockdown' }, run)
-      const { before, credentials } = replacedSecrets
+      const replacement = { kind: 'lockdown' } as const
+      const { before, credentials, tokensValidFrom } = await replaceSecrets(run.store, shortName, replacement, run)
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
-      run.print(makeNewSecretOutput(credentials, formatLockdownLetter(credentials, replacedSecrets), run.target))
+      const letter = formatLockdownLetter(credentials, { before, tokensValidFrom })
+      run.print(makeNewSecretOutput(credentials, letter, run.target))
       return undefined
     },
   }),
