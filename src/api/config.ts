@@ -40,7 +40,7 @@ export class NoSigningKeyError extends ConfigError {}
 
 export type ReadConfig = (env: object) => Promise<Config>
 
-/** Returns a function that remembers the configuration of each `env` object. All requests of an isolate have the same object. */
+/** Returns a function like `parseConfig` that remembers the result for each `env` object. All requests of an isolate have the same object. */
 export function createConfigReader(): ReadConfig {
   const configs = new WeakMap<object, Config>()
   return async (env) => {

@@ -44,11 +44,11 @@ export const fairUsePerMinute = 60
 
 /** Questions of partners that only the owner can answer, for the block "Support" of the site. The answers are Markdown. */
 export const ownerAnswers = {
-  'Hours of support': 'None are promised yet, and no time for an answer.',
+  'Hours of support': 'No hours and no response time are promised yet.',
   Escalation: 'If we don’t answer, ask the person who gave you your credentials.',
   'Mail about incidents': 'Not offered yet.',
   'Region of data':
     'Your requests are answered in Cloudflare’s data center that is nearest to your server. The region of the database is not fixed yet.',
   'License of texts, figures and artwork': 'Not defined yet. Ask before you copy artwork.',
-  'Disclaimers that we require': 'None are defined yet. Ask before you go live.',
+  'Disclaimers that we require': 'No disclaimers are defined yet. Ask before you go live.',
 }

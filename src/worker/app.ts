@@ -24,6 +24,7 @@ export function createApp(isolate: { allowLine: AllowLine } & TokenDependencies 
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)
+      // -1: the route that matched last. Middleware matches before it.
       const isFromTokenEndpoint = routePath(c, -1) === tokenPath
       return refusal.toResponse(c, isFromTokenEndpoint)
     })

@@ -47,7 +47,7 @@ export function countClientUse(
   return countRequest(limits, 'AUTH_RATE_LIMIT', `${use}:${clientId}`, warn)
 }
 
-/** Counts a request under `key`. If the limiter is not bound, fails or hangs, warns. @throws RateLimitError if the limit is exceeded */
+/** Counts a request under `key`. If the limiter is not bound, fails or hangs, only warns. @throws RateLimitError if the limit is exceeded */
 async function countRequest(limits: RateLimits, name: keyof RateLimits, key: string, warn: LogWarning): Promise<void> {
   let isAllowed = true
   try {

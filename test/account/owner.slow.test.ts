@@ -22,7 +22,7 @@ const owned: [before: string, after: string][] = [
   ['sandboxOrigin: string | null = null', "sandboxOrigin: string | null = 'https://sandbox.amani-plans.example'"],
   ['fairUsePerMinute = 60', 'fairUsePerMinute = 120'],
   [
-    "'None are promised yet, and no time for an answer.'",
+    "'No hours and no response time are promised yet.'",
     "'Monday to Friday, 8:00 to 17:00 EAT. We answer within a day.'",
   ],
   ["'Not offered yet.'", "'Write to partners@amani-plans.example, and we add your address.'"],

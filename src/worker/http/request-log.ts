@@ -43,7 +43,7 @@ function collectFacts(c: Context<AppEnv>, durationMs: number) {
   const answeredBy = c.get('answeredBy')
   const refusal = c.get('refusal')
   return {
-    /** A path of src/api/routes.ts, or `/*` for any other. */
+    /** The route that matched last: a path of src/api/routes.ts, or `/*` for any other. */
     route: routePath(c, -1),
     status: c.res.status,
     durationMs,
