@@ -218,7 +218,7 @@ export const catalogPlanSchema = z
       ...planShape,
       viewableIn: z
         .array(countryCode, 'an array of country codes')
-        .refine((countries) => new Set(countries).size === countries.length, 'each country once'),
+        .refine((countries) => new Set(countries).size === countries.length, 'an array with each country once'),
     },
     'an object',
   )

@@ -87,7 +87,7 @@ function listHiddenPositions(rowsOrColumns: Iterable<[position: number, { hidden
 function readCell(hucreValue: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
   if (cell?.type === 'error') return new UnusableCell(`${showCell(hucreValue)}, the error of a formula`)
   if (cell?.formula !== undefined && hucreValue === null) {
-    return new UnusableCell('a formula without a value, which the spreadsheet computes when it saves the file')
+    return new UnusableCell('a formula without a value: open the file in a spreadsheet, and save it')
   }
   const format = cell?.style?.numFmt?.replaceAll(formatDecoration, '')
   // hucre reads a number as a date if its format has a currency with a letter of date formats, such as [$S/-280A].

@@ -177,7 +177,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     [{ color: 'red' }, 'expected the name of a field; found "color".'],
     [{ Performance3: 1 }, 'expected the name of a field; found "Performance3". Did you mean performance3?'],
     [{ viewableIn: ['KE', 'XX'] }, `viewableIn: ${country}; found "XX".`],
-    [{ viewableIn: ['KE', 'KE'] }, 'viewableIn: expected each country once; found ["KE","KE"].'],
+    [{ viewableIn: ['KE', 'KE'] }, 'viewableIn: expected an array with each country once; found ["KE","KE"].'],
     [{ name: 'n'.repeat(300) }, `name: expected text of 1 to 200 characters; found "${'n'.repeat(78)}….`],
   ])('%j: %s', (change, defect) => {
     expect(listDefects({ ...makePlan(), ...change })).toEqual([`Plan "plan-1": ${defect}`])

@@ -79,7 +79,7 @@ test.each<[string, string, Partial<XlsxCell>, unknown]>([
     'a formula without a value',
     'performance1',
     { value: null, formula: '12+0.4' },
-    'a formula without a value, which the spreadsheet computes when it saves the file',
+    'a formula without a value: open the file in a spreadsheet, and save it',
   ],
   ['an error', 'performance1', { value: '#N/A', type: 'error' }, '#N/A, the error of a formula'],
   ['a date', 'performanceDate', { value: new Date('2026-11-30'), style: { numFmt: 'dd/mm/yyyy' } }, '2026-11-30'],
