@@ -36,7 +36,7 @@ export interface Contradiction extends PlanValue {
 
 /** The reason why a change can't be published. */
 export type Obstacle =
-  /** `by` has the IDs of the pending publications that will change these fields first. It is empty when others already changed them. */
+  /** `by` has the IDs of the pending publications that will change these fields first. Empty or undefined: others already changed the fields. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
   | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
   /** Some plans of the publication were never written, or were deleted. */
@@ -119,9 +119,7 @@ function listSharedValues(plan: PlainPlan): SharedValue[] {
 /** Lists the shared values that a change of a plan adds or changes: other plans must agree on them. Null stands for a plan that doesn't exist. */
 export function listNewSharedValues(before: PlainPlan | null, after: PlainPlan | null): SharedValue[] {
   if (after === null) return []
-  const oldValues = new Map(
-    (before ? listSharedValues(before) : []).map((shared) => [makeValueKey(shared), shared.value]),
-  )
+  const oldValues = new Map(listSharedValues(before ?? {}).map((shared) => [makeValueKey(shared), shared.value]))
   return listSharedValues(after).filter((shared) => !isSameJson(oldValues.get(makeValueKey(shared)), shared.value))
 }
 

@@ -72,11 +72,9 @@ export type PlanFilter = Partial<FilterValues>
 export const planFilters: { [Name in FilterName]: FilterDefinition<FilterValues[Name]> } = definitions
 
 /** The names in alphabetical order, as cache keys and error messages list them. */
-export const filterNames = Object.keys(planFilters).filter(isFilterName).toSorted()
-
-function isFilterName(name: string): name is FilterName {
-  return name in planFilters
-}
+export const filterNames = Object.keys(planFilters)
+  .filter((name): name is FilterName => name in planFilters)
+  .toSorted()
 
 /** Sets one filter from a text of a URL, which is not empty. @returns false, and sets nothing, when the text is invalid */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- ties the type of the value to the name

@@ -35,7 +35,8 @@ export type PartnerChange =
 export type MadeChange = Pick<ChangeRow, 'id' | 'changedAt' | 'suspendedAt' | 'tokensValidFrom'>
 
 type ChangeRow = typeof changeRecord.$inferSelect
-type ChangeValues = { [Name in keyof ChangeRow]?: ChangeRow[Name] | SQL }
+/** Has only SQL, because a select of drizzle takes columns and SQL, but no plain values. */
+type ChangeValues = { [Name in keyof ChangeRow]?: SQL }
 
 const newest = alias(changeRecord, 'newest')
 const { id, changedAt, suspendedAt, tokensValidFrom } = changeRecord
@@ -57,7 +58,7 @@ export function insertNewPartner(
   { shortName, name, country, clientId, secretHash }: NewPartnerRow,
 ): Promise<MadeChange | undefined> {
   const secrets = sql`json_array(${writeNewSecret(secretHash)})`
-  const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
+  const partner = { shortName, name, country, clientId, createdAt: now, secrets }
   return insertUnlessRepeated(db, { ...makeCommonValues(request, 'create'), ...partner })
 }
 
@@ -91,7 +92,7 @@ export async function insertPartnerChange(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changedValues = writeAsSql({ ...makeCommonValues(request, change.kind), ...computeNextValues(change) })
+  const changedValues: ChangeValues = { ...makeCommonValues(request, change.kind), ...computeNextValues(change) }
   const isStillNewest = and(eq(newest.id, newestId), eq(newest.id, selectNewestChangeId(db, newest.shortName)))
   const nextRow = db
     .select({ ...getTableColumns(newest), ...changedValues })
@@ -118,18 +119,13 @@ function makeCommonValues({ requestId, actor, command, note }: ChangeRequest, ch
   return {
     id: computeNextNumber(id),
     changedAt: now,
-    actor,
-    command,
+    actor: sql`${actor}`,
+    command: sql`${command}`,
     // The HTTP API takes no null as a parameter.
-    note: note ?? sql`null`,
-    kind: changeKind,
-    requestId,
+    note: note === null ? sql`null` : sql`${note}`,
+    kind: sql`${changeKind}`,
+    requestId: sql`${requestId}`,
   } satisfies ChangeValues
-}
-
-/** Turns each value into SQL, because a select of drizzle takes columns and SQL, but no plain values. */
-function writeAsSql(values: ChangeValues): { [Name in keyof ChangeRow]?: SQL } {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, sql`${value}`]))
 }
 
 /**
@@ -158,7 +154,7 @@ function computeNextValues(change: PartnerChange): ChangeValues {
       return { tokensValidFrom: endOfTokens }
     case 'set':
     case 'set-contact':
-      return { name: change.name, country: change.country }
+      return { name: sql`${change.name}`, country: sql`${change.country}` }
   }
 }
 

@@ -17,9 +17,9 @@ export interface Decision {
 
 /**
  * Says who publishes a publication, and when.
- * - `now`: its author, at once.
- * - `due`: the schedule, when its time has come.
- * - `approve`: another operator, by an approval, when its time has come or it has none.
+ * - `now`: the author, at once.
+ * - `due`: the schedule, when the time of the publication has come.
+ * - `approve`: another operator, by an approval. The time of the publication has come, or it has no time.
  */
 export type PublishMode = 'now' | PendingMode
 export type PendingMode = 'due' | 'approve'
