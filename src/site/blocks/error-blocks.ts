@@ -4,13 +4,11 @@ import { exampleRequestId } from '../../openapi/openapi-operations.ts'
 import { formatCode } from '../markdown.ts'
 import { advice, isErrorCode } from './error-advice.ts'
 
-const codes = Object.keys(refusals).filter(isErrorCode)
-
 export function formatErrorBlocks(): Record<string, string> {
   const example = { message: refusals.forbidden.message, error: 'forbidden', requestId: exampleRequestId }
   return {
     example: JSON.stringify(example, null, 2),
-    advice: codes.map(formatAdvice).join('\n\n'),
+    advice: Object.keys(refusals).filter(isErrorCode).map(formatAdvice).join('\n\n'),
   }
 }
 

@@ -184,7 +184,7 @@ export class InvestmentPlansClient {
     return { value, renewAtMs, expiresAtMs: requestedAtMs + 1000 * seconds }
   }
 
-  /** Returns a response with status 2xx or 304, and its body as JSON. @throws InvestmentPlansError for any other outcome */
+  /** Returns a response with status 2xx or 304, and its body as JSON, undefined for another body. @throws InvestmentPlansError for any other outcome */
   async #send(path: string, init: { method?: string; headers: Record<string, string> }, endMs: number) {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
     const remainingMs = Math.max(0, endMs - performance.now())

@@ -68,7 +68,7 @@ class InvestmentPlansError(Exception):
 
 
 class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the credentials to another address."""
+    """A redirect would send the credentials to another address. Without a new request, urllib raises an HTTPError."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None
@@ -78,8 +78,8 @@ class InvestmentPlansClient:
     """Not for use by several threads.
 
     timeout_seconds limits each wait for the server, and the time until the whole response is there. deadline_seconds
-    limits a call of list_plans, with all its retries. retry_delays_seconds are the seconds to wait before the first, the
-    second and the third retry; an empty sequence means no retry.
+    limits a call of list_plans or fetch_list, with all its retries. retry_delays_seconds are the seconds to wait before
+    the first, the second and the third retry; an empty sequence means no retry.
 
     Raises ValueError for a wrong address or credential, such as an environment variable that is empty.
     """
@@ -120,7 +120,8 @@ class InvestmentPlansClient:
         """Returns the plans that match all filters, in ascending order of id. Don't modify them: the client keeps them.
 
         Every call asks the service, which sends the list only if it has changed. Raises InvestmentPlansError when the service
-        refuses the request, or fails until the last retry, and ValueError for an unknown filter, which the service would ignore.
+        refuses the request, or fails until the last retry or the deadline. Raises ValueError for an unknown filter, which the
+        service would ignore.
         """
         return self.fetch_list(filter)["plans"]
 
@@ -203,7 +204,7 @@ class InvestmentPlansClient:
         return token
 
     def _send(self, method: str, path: str, headers: Dict[str, str], end: float) -> Tuple[int, Mapping[str, str], Any]:
-        """Returns a response with a status of 2xx or 304: status, headers, and body as JSON."""
+        """Returns a response with a status of 2xx or 304: status, headers, and body as JSON, None for another body."""
         headers = {"User-Agent": f"investment-plans-python/{CLIENT_VERSION}", "Accept-Encoding": "gzip", **headers}
         request = urllib.request.Request(f"{self._base_url}/api/v3/partners{path}", method=method, headers=headers)
         end = min(end, time.monotonic() + self._timeout_seconds)
