@@ -110,7 +110,8 @@ CREATE INDEX change_record_by_partner ON change_record (partner);
 CREATE INDEX change_record_by_client ON change_record (client_id);
 CREATE INDEX change_record_with_secrets ON change_record (partner) WHERE secrets IS NOT NULL;
 
--- How to reach a partner. A contact is the address of a person, so no log contains it, and it is deleted when the partner ends.
+-- How to reach a partner. A contact is the address of a person, so no log contains it, and it is deleted when the partner ends. A
+-- contact is not part of the record: a row of change_record says only that a contact was set.
 CREATE TABLE partner_contacts (
   partner TEXT PRIMARY KEY,
   contact TEXT NOT NULL CHECK (length(contact) BETWEEN 1 AND 200)

@@ -71,7 +71,7 @@ export interface CatalogSize {
 /** Measures the catalog as if it lacked the plans with the IDs `planIds`. */
 export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: readonly number[]): Promise<CatalogSize> {
   const others = selectNewestVersions(and(isNotSuperseded, notInArray(planVersions.planId, writeList(planIds))))
-  // The row without a country counts the plans of the whole catalog.
+  // The row without a country counts the plans on any list or none.
   const rows = await db.values<[country: string | null, plans: number, bytes: number]>(sql`
     with others as materialized (
       select length(cast(document as blob)) + 1 as bytes, viewable_in from (${others}) where document is not null

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
-import { readRows, writeQuery } from './database.ts'
+import { readRows, writeQuery, type QueriedD1 } from './database.ts'
 import { newestRevision } from './plan-queries.ts'
 import { selectNewestNumber } from './record-numbers.ts'
 import { changeRecord, type StoredSecret } from './schema.ts'
@@ -46,10 +46,7 @@ const checkQuery = writeQuery(sql`
  * Selects the hashes of secrets even when a request for plans needs none: a later sign-in may use a copy of the answer.
  * @throws StorageError when D1 fails
  */
-export async function selectPartnerCheck(
-  d1: Pick<D1DatabaseSession, 'prepare'>,
-  clientId: string,
-): Promise<PartnerCheck> {
+export async function selectPartnerCheck(d1: QueriedD1, clientId: string): Promise<PartnerCheck> {
   // If no partner has the client ID, all columns after the third are null.
   type Row = [
     revision: number,

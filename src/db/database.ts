@@ -14,7 +14,7 @@ export interface Database {
   readonly reportProgress?: ((text: string) => void) | undefined
 }
 
-type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
+export type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 
 const dialect = new SQLiteAsyncDialect()
 

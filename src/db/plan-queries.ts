@@ -3,7 +3,7 @@ import { and, isNotNull, sql, type Placeholder, type SQL, type SQLWrapper } from
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
-import { readRows, writeQuery } from './database.ts'
+import { readRows, writeQuery, type QueriedD1 } from './database.ts'
 import { selectNewestNumber } from './record-numbers.ts'
 import { planVersions, publications } from './schema.ts'
 
@@ -89,7 +89,7 @@ const noFilter = Object.fromEntries(filterNames.map((name) => [name, null]))
  * @throws StorageError when D1 fails
  */
 export async function selectPlanList(
-  d1: Pick<D1DatabaseSession, 'prepare'>,
+  d1: QueriedD1,
   country: string,
   filter: PlanFilter,
 ): Promise<{ documents: string[]; revision: number }> {

@@ -62,8 +62,8 @@ export async function comparePublication(
   let isMerged = false
   for await (const page of readComparedPlans(db, isPublication, comparedRevision)) {
     const mergedPlans: PlanAfter[] = []
-    for (const { planId, isOvertaken, ...compared } of page) {
-      const after = finder.add(compared)
+    for (const { planId, isOvertaken, ...comparedPlan } of page) {
+      const after = finder.add(comparedPlan)
       planIds.push(planId)
       if (isOvertaken) mergedPlans.push({ planId, after })
     }
@@ -94,7 +94,7 @@ export async function compareAndMerge(
 
 const basePublication = alias(publications, 'base_publication')
 
-/** The condition that the base of a publication is a revision in the database. It is false after an older database was restored. */
+/** The condition that the base of a publication is a revision in the database. If it is false, an older database was restored. */
 const isBaseKnown = sql`(${publications.baseRevision} = 0 or exists (
   select 1 from ${publications} as ${basePublication} where ${basePublication.revision} = ${publications.baseRevision}
 ))`
