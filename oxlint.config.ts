@@ -193,7 +193,15 @@ const rows: Row[] = [
   },
   {
     in: 'src/ops',
-    may: ['src/api', 'src/crypto', ...rooms('service'), 'src/ops/commands', frame, 'src/ops/terminal'],
+    may: [
+      'src/api',
+      'src/crypto',
+      ...rooms('service'),
+      'src/ops/commands',
+      frame,
+      'src/ops/shared',
+      'src/ops/terminal',
+    ],
     packages: ['node:*'],
   },
 ]

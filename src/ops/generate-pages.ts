@@ -3,16 +3,15 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultTokenLifetimeSeconds } from '../api/config.ts'
-import { freshnessSeconds, securityEmail, staleIfErrorHours } from '../api/promises.ts'
+import { securityEmail, staleIfErrorHours } from '../api/promises.ts'
 import { maxPbkdf2Iterations } from '../crypto/client-secret.ts'
 import { alerts } from './core/service/usage-queries.ts'
-
-const minutes = freshnessSeconds / 60
+import { freshness } from './shared/freshness-phrase.ts'
 
 /** The text of each placeholder, by the name of the placeholder. */
 export const placeholders: Readonly<Record<string, string>> = {
   securityEmail,
-  freshness: `${['zero', 'one', 'two', 'three', 'four', 'five'][minutes] ?? minutes} minutes`,
+  freshness,
   hours: `${staleIfErrorHours} hours`,
   lifetime: String(defaultTokenLifetimeSeconds),
   iterations: String(maxPbkdf2Iterations),

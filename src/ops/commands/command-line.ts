@@ -203,6 +203,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   }
 }
 
+/** @returns where the verb works: `{}` is the default local state. @throws UserError when only one of --remote and --env is given. */
 function readTarget({ remote, env, persistTo }: Values): Target {
   // A verb without --remote, such as deploy, chooses its environment itself.
   if (remote === undefined) return {}

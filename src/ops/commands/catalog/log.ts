@@ -89,6 +89,7 @@ export const log = verb({
     const data = entries.map((entry) => entry.data)
     if (output !== undefined) {
       const { formatLogFile } = await import('../../core/file-formats/log-file.ts')
+      // Without publications, an .xlsx file gets no second sheet.
       const readChanges = publications.length === 0 ? undefined : () => listLoggedChanges(store, publications)
       const { content, lacksChanges } = await formatLogFile(entries.map(formatSheetRow), output, readChanges)
       await writeOutput(output, content)

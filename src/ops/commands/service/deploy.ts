@@ -82,9 +82,9 @@ async function listDeployWarnings(
 ): Promise<string[]> {
   const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
   const { obstacles, warnings } = await withStore(target, (store) => findDeployObstacles(store, environment))
-  const isClean = isDirtyAllowed || (await isCleanCheckout())
+  const isCheckoutRefused = !isDirtyAllowed && !(await isCleanCheckout())
   const uncommittedObstacle = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
-  const allObstacles = isClean ? obstacles : [...obstacles, uncommittedObstacle]
+  const allObstacles = isCheckoutRefused ? [...obstacles, uncommittedObstacle] : obstacles
   if (allObstacles.length > 0) throw new UserError(allObstacles)
   return warnings
 }
