@@ -68,7 +68,7 @@ export async function requirePartner({ db, target }: Store, name: string, atSeco
   throw new UserError([`There ${verb} no partner ${abbreviate(name)}${when}.`, fix])
 }
 
-/** Does not store the contact: the caller shows the secret, then calls `storeContact`. @throws UserError for a wrong value or a taken name. */
+/** Does not store the contact: the caller shows the secret, then calls `storeContact`. An empty contact means no contact. @throws UserError for a wrong value or a taken name. */
 export async function createPartner(
   store: Store,
   { contact, ...partner }: NewPartner,
@@ -126,8 +126,7 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
     else if (field === 'country') fields.country = toUpperCaseCode(value)
     else fields.name = value
   }
-  throwProblems(problems)
-  throwProblems(describeFieldProblems(fields))
+  throwProblems([...problems, ...describeFieldProblems(fields)])
   return fields
 }
 
