@@ -61,7 +61,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogFile {
   return { plans: [...validPlans.keys()], origin, sheet, notes }
 }
 
-/** Tells if a file may lack the column: the schema has a default for its field or member, which older files lack. */
+/** Tells if a file may lack a column, because the schema has a default for the column's field or member. */
 function isOptional({ field, member = '' }: PlanColumn): boolean {
   const fieldsWithDefault = fillOlderPlan({})
   const membersWithDefault = fillOlderPlan({ [field]: {} })[field] ?? {}

@@ -43,6 +43,6 @@ export function parseCsv(text: string): Spreadsheet {
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const countCells = (delimiter: string) => header.split(delimiter).length
-  const [mostFrequent = ','] = delimiters.toSorted((a, b) => countCells(b) - countCells(a))
-  return mostFrequent
+  const [mostFrequentDelimiter = ','] = delimiters.toSorted((a, b) => countCells(b) - countCells(a))
+  return mostFrequentDelimiter
 }

@@ -39,10 +39,10 @@ const maxLinesOfKind = 10
 export function makeDefectError(defects: readonly Defect[]): UserError {
   const groups = Map.groupBy(defects, makeKindKey)
   const lines = defects.flatMap((defect) => {
-    const ofSameKind = groups.get(makeKindKey(defect)) ?? []
-    if (ofSameKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
-    const otherCount = (ofSameKind.length - 1).toLocaleString('en')
-    return ofSameKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
+    const defectsOfKind = groups.get(makeKindKey(defect)) ?? []
+    if (defectsOfKind.length <= (defect.isOfColumn ? 1 : maxLinesOfKind)) return describeDefect(defect)
+    const otherCount = (defectsOfKind.length - 1).toLocaleString('en')
+    return defectsOfKind[0] === defect ? `${describeDefect(defect)} ${otherCount} more like this.` : []
   })
   return new UserError([...new Set(lines)])
 }

@@ -10,8 +10,7 @@ const defaultWidth = 20
 const maxFittedWidth = 80
 const redStyle = { font: { name: 'Calibri', size: 11, color: { rgb: 'C00000' } } }
 
-export interface WrittenSheet extends Pick<Sheet, 'rows'> {
-  name?: string | undefined
+export interface WrittenSheet extends Pick<Sheet, 'name' | 'rows'> {
   /** True if each column is as wide as its longest text, up to a limit. */
   isFitted?: boolean
   /** The number of red rows, from the first below the header. */

@@ -48,7 +48,7 @@ export function chooseFreeKid(secretNames: readonly string[], fromSeconds: numbe
   return secretNames.includes(formatKeyName(kid)) ? chooseFreeKid(secretNames, fromSeconds + 1) : kid
 }
 
-/** Records and adds a key. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. */
+/** Records and adds a key. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. @throws UserError when the secrets can’t be changed. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
@@ -110,9 +110,9 @@ async function recordThenChange(
   await recordKeyChange(store, attribution, kind, kid)
   await makeOutsideChange(store.changes, change).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
-    const list = describeCommand(store.target, 'keys', 'list')
-    const recorded = 'The record has the change, but the change may not have been made.'
-    throw new UserError([error.message, recorded, `See which keys there are: ${list}`])
+    const listCommand = describeCommand(store.target, 'keys', 'list')
+    const recordSentence = 'The record has the change, but the change may not have been made.'
+    throw new UserError([error.message, recordSentence, `See which keys there are: ${listCommand}`])
   })
 }
 
@@ -120,7 +120,7 @@ export function recordKeyChange(store: Store, attribution: Attribution, kind: Ke
   return recordChange(store, attribution, (db, request) => insertKeyChange(db, request, kind, kid))
 }
 
-/** Records a change of a key that was made earlier, without the database. @returns false if the record already has the change. */
+/** Records an earlier change of a key, unless the record has it. @returns false if the record already had the change. */
 export async function recordIfMissing(
   store: Store,
   attribution: Attribution,

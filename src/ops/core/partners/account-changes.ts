@@ -88,6 +88,7 @@ export async function replaceSecrets(
     kind,
     change: (recordedPartner) => insertNewSecret(store, recordedPartner, replacement, attribution),
   })
+  // If this fails, the Worker's schedule deletes the hashes of earlier secrets.
   await deleteLeftovers(store.db).catch(() => {})
   const { credentials, changedAt, tokensValidFrom } = result
   const graceEnd = replacement.kind === 'rotate' ? changedAt + replacement.graceSeconds : null
@@ -114,9 +115,9 @@ async function insertRequestedChange(
   if (request.seenId !== undefined && request.seenId !== id) throw makeOvertakenError(store, shortName)
   const isNewContact = request.contact !== undefined && request.contact !== contact
   const change = { name, country, ...request, kind: isNewContact ? 'set-contact' : 'set' } as const
-  const made = await insertChange(store, recordedPartner, change, attribution)
+  const madeChange = await insertChange(store, recordedPartner, change, attribution)
   // KV's copy has the country, but neither name nor contact.
-  return change.country === country ? recordedPartner : made
+  return change.country === country ? recordedPartner : madeChange
 }
 
 /** @throws UserError when the state of the partner allows no such secret, or somebody else changed the partner. */
@@ -129,8 +130,8 @@ async function insertNewSecret(
   const { shortName, country, clientId } = recordedPartner.partner
   throwProblems(describeRefusal(store, recordedPartner.partner, replacement.kind))
   const { clientSecret, secretHash } = await generateSecret(store)
-  const made = await insertChange(store, recordedPartner, { ...replacement, secretHash }, attribution)
-  return { ...made, credentials: { shortName, country, clientId, clientSecret } }
+  const madeChange = await insertChange(store, recordedPartner, { ...replacement, secretHash }, attribution)
+  return { ...madeChange, credentials: { shortName, country, clientId, clientSecret } }
 }
 
 /** @returns the new row, with the partner's entries, the new entry first. @throws UserError when somebody else changed the partner. */
@@ -140,11 +141,11 @@ async function insertChange(
   change: PartnerChange,
   attribution: Attribution,
 ): Promise<Pick<RecordedPartner, 'entries'> & MadeChange> {
-  const made = await recordChange(store, attribution, (db, request) =>
+  const madeChange = await recordChange(store, attribution, (db, request) =>
     insertPartnerChange(db, request, partner.id, change),
   )
-  if (made === undefined) throw makeOvertakenError(store, partner.shortName)
-  return { ...made, entries: [{ kind: change.kind, ...made }, ...entries] }
+  if (madeChange === undefined) throw makeOvertakenError(store, partner.shortName)
+  return { ...madeChange, entries: [{ kind: change.kind, ...madeChange }, ...entries] }
 }
 
 function makeOvertakenError({ target }: Store, shortName: string): UserError {
@@ -170,10 +171,10 @@ function describeRefusal({ target }: Store, partner: Partner, kind: PartnerChang
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
   if (endedAt !== null) {
-    const create = partnerCommand('create', '--help')
+    const createCommand = partnerCommand('create', '--help')
     return [
       `${shortName} was ended at ${formatIsoTime(endedAt)}, for good.`,
-      `To onboard the partner again, create it under another short name: ${create}`,
+      `To onboard the partner again, create it under another short name: ${createCommand}`,
     ]
   }
   const rotateCommand = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)

@@ -209,7 +209,7 @@ async function markWithoutDatabase(store: Store, name: string, partner: Partner 
   const partners = partner ? [partner] : await findInCache(store, name)
   const endedAtMs = await store.askServerTimeMs()
   store.changes.isMarked = partners.length > 0
-  for (const partnerInCache of partners) await writeMark(store, partnerInCache, endedAtMs)
+  for (const partnerToMark of partners) await writeMark(store, partnerToMark, endedAtMs)
   const effect = 'the partner loses access within three minutes, except where the database answers the Worker.'
   return partners.length > 0
     ? `${name} is marked in the cache: ${effect}`

@@ -7,9 +7,9 @@ import { readPartnerStatus } from './partner-accounts.ts'
 /** Explains status, secrets and ended tokens by the changes that caused them. @param partner the partner at `atSeconds`, by default now. */
 export async function explainPartner({ db }: Store, partner: Partner, atSeconds = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner
-  const newestFirst = await selectPartnerEntries(db, { shortName })
+  const entriesNewestFirst = await selectPartnerEntries(db, { shortName })
   const findNewestEntry = (...kinds: string[]) =>
-    newestFirst.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= atSeconds)
+    entriesNewestFirst.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= atSeconds)
   const status = `${shortName} is ${readPartnerStatus(partner)}`
   const sentences = [
     suspendedAt === null
@@ -19,12 +19,11 @@ export async function explainPartner({ db }: Store, partner: Partner, atSeconds 
   ]
   const resumeEntry = suspendedAt === null && findNewestEntry('resume')
   if (resumeEntry) sentences.push(`Its last suspension ended at ${explainEntry(resumeEntry)}.`)
-  if (tokensValidFrom === null) return sentences
-  const endEntry = explainEntry(findNewestEntry('lockdown', 'end-tokens'))
-  return [
-    ...sentences,
-    `Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${endEntry}.`,
-  ]
+  if (tokensValidFrom !== null) {
+    const endEntry = explainEntry(findNewestEntry('lockdown', 'end-tokens'))
+    sentences.push(`Tokens issued before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token, since ${endEntry}.`)
+  }
+  return sentences
 }
 
 /** @param newSecret the change that made the newest secret; undefined when the record does not have it. */
@@ -34,11 +33,11 @@ function explainSecrets(
 ): string[] {
   const newestSentence = `Its newest secret was made at ${explainEntry(newSecret)}.`
   if (!hasSecretState) return [newestSentence, 'The record no longer shows which other secrets worked then.']
-  const [oldest] = secrets
+  const [oldestSecret] = secrets
   // An ended partner has no secrets.
-  if (oldest === undefined) return []
+  if (oldestSecret === undefined) return []
   // Only the newest secret has no expiry.
-  const previousEnd = oldest.expiresAt
+  const previousEnd = oldestSecret.expiresAt
   if (previousEnd !== null) return [newestSentence, `The previous secret works until ${formatIsoTime(previousEnd)}.`]
   // Without a grace period, the previous secret ended when the newest secret replaced it.
   const replacedAt = newSecret?.kind === 'create' ? undefined : newSecret?.changedAt

@@ -29,10 +29,10 @@ export interface OwnedLeak extends LiveSecret {
   state: string
 }
 
-const worstFirst: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-name']
+const kindsWorstFirst: readonly Leak['kind'][] = ['signing-key', 'secret', 'token', 'key-name']
 
 export interface Leaks {
-  /** In the order of `worstFirst`. */
+  /** In the order of `kindsWorstFirst`. */
   leaks: Leak[]
   /** The numbers of the lines with a possible secret that can't be compared with the secrets of the service: see `SecretKind`. */
   suspectLines: Record<'cut-secret' | 'possible-key', number[]>
@@ -55,7 +55,7 @@ export function findLeaks(text: string): Leaks {
     }
   }
   leaks.push(...newestTokens.values())
-  const getRank = ({ kind }: Leak) => worstFirst.indexOf(kind)
+  const getRank = ({ kind }: Leak) => kindsWorstFirst.indexOf(kind)
   return { leaks: leaks.toSorted((a, b) => getRank(a) - getRank(b)), suspectLines }
 }
 

@@ -68,8 +68,8 @@ export function describeForgottenReturns(
   const fieldsByPlan = new Map(patches.map(({ identifier, fields }) => [identifier, fields]))
   const names = listRedated(changes).flatMap((plan) => {
     const fields = fieldsByPlan.get(plan.identifier) ?? {}
-    const leftOut = returns.filter((field) => plan[field] !== null && !(field in fields))
-    return leftOut.length === 0 ? [] : `${plan.identifier} (${leftOut.join(', ')})`
+    const fieldsLeftOut = returns.filter((field) => plan[field] !== null && !(field in fields))
+    return fieldsLeftOut.length === 0 ? [] : `${plan.identifier} (${fieldsLeftOut.join(', ')})`
   })
   const start = 'These cells are empty or missing, so the old return gets the new date'
   return names.length === 0 ? [] : [`${start}: ${nameSome(names)}.`]

@@ -25,20 +25,21 @@ const maxMessagesPerRule = 3
 export function foldFindings<Finding extends PlanFinding>(findings: readonly Finding[]): Finding[] {
   return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((sameRule) => {
     const groups = [...Map.groupBy(sameRule, ({ message }) => message).values()].toSorted((a, b) => a.length - b.length)
-    const leftOut = groups.slice(maxMessagesPerRule).flat()
-    const fields = new Set(leftOut.flatMap(({ field }) => field ?? []))
+    const otherFindings = groups.slice(maxMessagesPerRule).flat()
+    const fields = new Set(otherFindings.flatMap(({ field }) => field ?? []))
     const where = fields.size === 0 ? '' : ` in ${nameSome([...fields])}`
-    const joined = groups.slice(0, maxMessagesPerRule).map((group) => joinSubjects(group))
-    return [...joined, joinSubjects(leftOut, `More findings of this kind: ${leftOut.length}${where}.`)].flat()
+    const joinedFindings = groups.slice(0, maxMessagesPerRule).flatMap((group) => joinSubjects(group))
+    const otherMessage = `More findings of this kind: ${otherFindings.length}${where}.`
+    return [joinedFindings, joinSubjects(otherFindings, otherMessage)].flat()
   })
 }
 
 /** @param message replaces the message of the first finding. */
 function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[], message?: string): Finding[] {
-  const [first] = findings
-  if (first === undefined) return []
+  const [firstFinding] = findings
+  if (firstFinding === undefined) return []
   const subjects = new Set(findings.map(({ subject }) => subject))
-  return [{ ...first, subject: nameSome([...subjects]), message: message ?? first.message }]
+  return [{ ...firstFinding, subject: nameSome([...subjects]), message: message ?? firstFinding.message }]
 }
 
 export const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
@@ -87,8 +88,8 @@ function describeDistance(from: string, to: string): string {
 
 /** @returns the text and what a wrong encoding did to its letters, such as `"M???" lost letters in a wrong encoding`; otherwise undefined. */
 function describeBrokenLetters(text: string): string | undefined {
-  const repaired = repairLetters(text)
-  if (repaired !== undefined) return `${abbreviatePair(text, repaired).join(' is probably ')} in a wrong encoding`
+  const original = repairLetters(text)
+  if (original !== undefined) return `${abbreviatePair(text, original).join(' is probably ')} in a wrong encoding`
   return /\?{3}|\ufffd/.test(text) ? `${abbreviate(text)} lost letters in a wrong encoding` : undefined
 }
 
@@ -115,9 +116,9 @@ export function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[]
     return [...groups.values()].flatMap((namesakes) =>
       namesakes.flatMap((plan, index): PlanFinding[] => {
         const isViewableIn = (country: string) => plan.viewableIn.includes(country)
-        const other = namesakes.slice(index + 1).find(({ viewableIn }) => viewableIn.some(isViewableIn))
-        if (other === undefined) return []
-        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${other.identifier}, on the list of ${other.viewableIn.filter(isViewableIn).join(', ')}.`
+        const otherPlan = namesakes.slice(index + 1).find(({ viewableIn }) => viewableIn.some(isViewableIn))
+        if (otherPlan === undefined) return []
+        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${otherPlan.identifier}, on the list of ${otherPlan.viewableIn.filter(isViewableIn).join(', ')}.`
         return [{ rule: 'name', subject: plan.identifier, field, message }]
       }),
     )
