@@ -27,8 +27,8 @@ interface Dependencies {
  * Decides whether the client exists, is active, and has this secret.
  *
  * Hashing a secret takes about 12 ms of CPU, so the rate limits are checked first, before D1 is asked. Credentials that this isolate
- * remembers are not hashed, and have a rate limit of their own. If the client no longer has their hash, they count as unverified, too, and
- * are hashed. A refusal hashes the secret twice, so that its duration does not tell whether the client exists. In a pause after a failure of
+ * remembers are not hashed, and have a rate limit of their own. If the client no longer has the remembered hash, the credentials also count
+ * as unverified, and are hashed. A refusal hashes the secret twice, so that its duration does not tell whether the client exists. In a pause after a failure of
  * D1, a refusal hashes it four times: twice for the copy, and twice for D1's answer. A 503, because D1 fails and no copy has the secret,
  * hashes it as often as a refusal.
  * @param network see `getNetwork`
