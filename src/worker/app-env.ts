@@ -12,8 +12,8 @@ export interface AppEnv {
     partner?: Pick<PartnerAccess, 'shortName'> & Partial<Pick<PartnerAccess, 'country'>>
     /** The refusal, for the log line. Undefined unless the request is refused. */
     refusal?: { code: string; reason: string | undefined }
-    /** The source and age of the plan list in the answer, for the log line. `isOld`: D1 failed, so the list may be outdated. */
-    answeredBy?: { tier: string; ageSeconds: number; isOld: boolean }
+    /** The source and age of the plan list in the answer, for the log line. `isFallback`: D1 failed, so the list may be outdated. */
+    answeredBy?: { tier: string; ageSeconds: number; isFallback: boolean }
   }
 }
 

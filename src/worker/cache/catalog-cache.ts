@@ -41,7 +41,7 @@ export interface ClientFacts {
   /** Unix seconds. `partner` may lack changes after this time. Equals `nowSeconds` if D1 answered. */
   asOfSeconds: number
   /** True if D1 failed, so that `partner` may be missing, or lack a newer secret. */
-  isOld: boolean
+  isFallback: boolean
   /** Keeps an answer of D1 in memory, and reads the partner's list from KV after the response. Call it only after the secret was verified. */
   onVerified: () => void
 }
@@ -143,11 +143,12 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
       context,
       async () => {
         const { check, nowSeconds } = await checks.askPrimary(context, clientId)
+        const { partner } = check
         const onVerified = () => {
           checks.keepCheck(context, clientId, check)
-          prefetchList(context, check.partner)
+          prefetchList(context, partner)
         }
-        return decideByAnswer({ partner: check.partner, nowSeconds, asOfSeconds: nowSeconds, isOld: false, onVerified })
+        return decideByAnswer({ partner, nowSeconds, asOfSeconds: nowSeconds, isFallback: false, onVerified })
       },
       async () => {
         const source = await checks.findForOutage(context, clientId)
@@ -156,7 +157,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
         const onVerified = () => prefetchList(context, partner)
         const nowSeconds = Math.floor(context.nowMs / 1000)
         const asOfSeconds = source ? Math.floor(computeAsOfMs(source.checkedAtMs) / 1000) : 0
-        return decideByCopy({ partner, nowSeconds, asOfSeconds, isOld: true, onVerified })
+        return decideByCopy({ partner, nowSeconds, asOfSeconds, isFallback: true, onVerified })
       },
     )
   }

@@ -18,7 +18,7 @@ export interface ListAnswer {
   /** Seconds since the list was last known to be current. */
   ageSeconds: number
   /** True if D1 failed, so that the list may be outdated. */
-  isOld: boolean
+  isFallback: boolean
   /** The value of a Cache-Status header (RFC 9211). `ttl` is negative for a list that is not known to be current. */
   cacheStatus: string
 }
@@ -49,6 +49,7 @@ interface ReadOptions {
   earlyList: EarlyList | undefined
 }
 
+/** @param clock the time in Unix milliseconds */
 export function createPlanLists(maxBytes: number, d1: D1State, clock: () => number) {
   const lists = createBoundedMap<HeldList>(maxBytes, measureBytes)
   const shareLoad = createSharedWork<HeldList>(clock)
@@ -97,13 +98,13 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
       // The check confirms that the list is current.
       foundList.list.currentAtMs = checkedAtMs
       renewListCopy(context, key, foundList.list)
-      return createAnswer(foundList, { sinceMs: context.nowMs - checkedAtMs, isOld: false })
+      return createAnswer(foundList, { sinceMs: context.nowMs - checkedAtMs, isFallback: false })
     }
     return d1.withFallback(
       context,
       async () => {
         const list = await loadFromD1(request, { minRevision: foundList?.list.revision ?? 0 })
-        return createAnswer({ list, tier: 'd1' }, { sinceMs: 0, isOld: false, fwd: foundList ? 'stale' : 'miss' })
+        return createAnswer({ list, tier: 'd1' }, { sinceMs: 0, isFallback: false, fwd: foundList ? 'stale' : 'miss' })
       },
       // Undefined, if no usable list was found: then D1's error is thrown.
       async () => answerInOutage(foundList, context),
@@ -175,7 +176,7 @@ function measureBytes(key: string, { body }: HeldList): number {
 /** Answers with a list that may be outdated. @returns undefined if the list is missing, or too old to be used while D1 fails */
 function answerInOutage(foundList: FoundList | undefined, context: CacheContext): ListAnswer | undefined {
   if (!isUsable(foundList?.list, context)) return undefined
-  return createAnswer(foundList, { sinceMs: context.nowMs - foundList.list.currentAtMs, isOld: true })
+  return createAnswer(foundList, { sinceMs: context.nowMs - foundList.list.currentAtMs, isFallback: true })
 }
 
 /** Tells if there is a list, and if it may be used while D1 fails. */
@@ -207,14 +208,14 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
  */
 function createAnswer(
   { list, tier }: FoundList,
-  { sinceMs, isOld, fwd = 'miss' }: { sinceMs: number; isOld: boolean; fwd?: 'stale' | 'miss' },
+  { sinceMs, isFallback, fwd = 'miss' }: { sinceMs: number; isFallback: boolean; fwd?: 'stale' | 'miss' },
 ): ListAnswer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
   const mayBeInKv = list.storedAtMs !== undefined
   const loadStatus = `kv; fwd=${fwd}${mayBeInKv ? '; stored' : ''}`
   const hitStatus = `${tier}; hit; ttl=${ttlSeconds}`
-  const cacheStatus = `${tier === 'd1' ? loadStatus : hitStatus}${isOld ? '; detail=storage-unavailable' : ''}`
+  const cacheStatus = `${tier === 'd1' ? loadStatus : hitStatus}${isFallback ? '; detail=storage-unavailable' : ''}`
   const isKvMiss = tier === 'd1' && mayBeInKv && fwd === 'miss'
-  return { list, tier: isKvMiss ? 'd1-miss' : tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
+  return { list, tier: isKvMiss ? 'd1-miss' : tier, ageSeconds: Math.floor(ageMs / 1000), isFallback, cacheStatus }
 }

@@ -27,7 +27,7 @@ export function createRequestLog(allowLine: AllowLine) {
     if (isApiPath(c.req.path)) recordUsage(c.env.USAGE, facts)
     // Minor requests share a few lines a second. Most requests are lists from memory, and a line costs more than the rest of such a
     // request. And strangers, whose requests have no partner, can send any number of requests.
-    const isCurrentList = tier === 'memory' && !c.get('answeredBy')?.isOld
+    const isCurrentList = tier === 'memory' && !c.get('answeredBy')?.isFallback
     const isUsualList = isCurrentList && status < 400 && durationMs <= slowMs
     const isFromStranger = partner === undefined && status < 500
     const isMinor = isUsualList || isFromStranger

@@ -58,12 +58,12 @@ export async function authenticateClient(
 
   /** Decides by the client's data, which D1's answer or a copy gave. @throws RateLimitError */
   async function decideByFacts(client: ClientFacts): Promise<ClientAuthentication> {
-    const { partner, isOld, onVerified, nowSeconds, asOfSeconds } = client
+    const { partner, isFallback, onVerified, nowSeconds, asOfSeconds } = client
     const hashes = listLiveHashes(partner, nowSeconds)
     let hash = hashes.find((liveHash) => liveHash === memoryEntry.hash)
     if (hash === undefined) {
       // If D1 no longer has the remembered hash, the next sign-in must count as unverified.
-      if (!isOld) memoryEntry.forget()
+      if (!isFallback) memoryEntry.forget()
       await countUnverified()
       hash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     }

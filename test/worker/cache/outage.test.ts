@@ -86,7 +86,7 @@ describe('while D1 fails', () => {
     for (const ageMs of [121 * second, 122 * second]) {
       setClock(ageMs)
       await expect(open()).rejects.toThrow(StorageError)
-      expect(await readForSignIn()).toMatchObject({ partner: undefined, isOld: true })
+      expect(await readForSignIn()).toMatchObject({ partner: undefined, isFallback: true })
       startNewIsolate()
     }
   })

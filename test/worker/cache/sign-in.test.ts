@@ -39,8 +39,8 @@ describe('a sign-in', () => {
   test('asks the primary each time, also right after a check', async () => {
     await request(0)
     const openSession = vi.fn<CacheContext['openSession']>(() => session)
-    const { partner, isOld } = await readClient(second, { openSession })
-    expect({ partner, isOld }).toEqual({ partner: makePartner(), isOld: false })
+    const { partner, isFallback } = await readClient(second, { openSession })
+    expect({ partner, isFallback }).toEqual({ partner: makePartner(), isFallback: false })
     expect(openSession.mock.calls).toEqual([['primary']])
   })
 
@@ -129,13 +129,13 @@ describe('a sign-in', () => {
     db.isDown = true
     const put = vi.spyOn(sharedKv, 'put')
     for (const ageMs of [hour, 15 * hour, 30 * hour]) {
-      expect(await signIn(ageMs)).toMatchObject({ partner: makePartner(), isOld: true })
+      expect(await signIn(ageMs)).toMatchObject({ partner: makePartner(), isFallback: true })
     }
     expect(put).not.toHaveBeenCalled()
     expect(warnings).toContain('served_stale')
     expect(await readClient(30 * hour + second)).toMatchObject({
       partner: undefined,
-      isOld: true,
+      isFallback: true,
     })
   })
 
@@ -164,7 +164,7 @@ describe('a sign-in', () => {
     await signIn(0, { kv })
     db.isDown = true
     for (const ageMs of [20 * second, 21 * second, 2 * minute]) {
-      expect(await readClient(ageMs, { kv })).toMatchObject({ partner: makePartner(), isOld: true })
+      expect(await readClient(ageMs, { kv })).toMatchObject({ partner: makePartner(), isFallback: true })
     }
     expect((await readClient(2 * minute + second, { kv })).partner).toBeUndefined()
   })
