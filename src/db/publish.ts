@@ -102,18 +102,19 @@ export function compareStaged(db: Database, publicationId: number): Promise<Comp
 /**
  * Merges a pending publication with later changes by others, and publishes it.
  * @param publishOnce calls `publishIfNewest`. Its result undefined starts the merge again. Any other result ends the attempts.
+ * @returns the last result of `publishOnce`, or the reason why no attempt had a result.
  */
 export async function publishPending<Result>(
   db: Database,
   { publicationId, actor }: Decision,
   mode: PendingMode,
   publishOnce: (comparison: Fit) => Promise<Result | undefined>,
-): Promise<{ kind: 'published'; result: Result } | Refusal> {
+): Promise<Result | Refusal> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const comparison = await compareAndMerge(db, publicationId, isReady(mode, actor))
     if (comparison.kind !== 'fits') return comparison
     const result = await publishOnce(comparison)
-    if (result !== undefined) return { kind: 'published', result }
+    if (result !== undefined) return result
   }
   return { kind: 'overtaken' }
 }

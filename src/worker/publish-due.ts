@@ -66,10 +66,11 @@ async function publishOrEnd(db: Database, id: number, isConflictFinal: boolean, 
     const outcome = await publishPending(db, decision, 'due', (comparison) =>
       publishIfNewest(db, decision, 'due', comparison),
     )
+    if (typeof outcome === 'number') {
+      log('info', { event: 'publication_published', id, revision: outcome, version: workerVersion })
+      return false
+    }
     switch (outcome.kind) {
-      case 'published':
-        log('info', { event: 'publication_published', id, revision: outcome.result, version: workerVersion })
-        return false
       // Another run published it, or an operator cancelled it.
       case 'unavailable':
         return false

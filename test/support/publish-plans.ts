@@ -58,8 +58,12 @@ export async function publishAs(
   decision: Decision,
   mode: PublishMode,
 ): Promise<{ kind: 'published'; result: number } | Refusal> {
-  if (mode !== 'now')
-    return publishPending(db, decision, mode, (comparison) => publishIfNewest(db, decision, mode, comparison))
+  if (mode !== 'now') {
+    const outcome = await publishPending(db, decision, mode, (comparison) =>
+      publishIfNewest(db, decision, mode, comparison),
+    )
+    return typeof outcome === 'number' ? { kind: 'published', result: outcome } : outcome
+  }
   const comparison = await compareStaged(db, decision.publicationId)
   if (comparison.kind !== 'fits') return comparison
   const result = await publishIfNewest(db, decision, mode, comparison)

@@ -172,10 +172,10 @@ export async function approvePublication(
   const decision = { publicationId, actor, note }
   const isInFuture = rowBefore.dueAt !== null && rowBefore.dueAt > (await selectNowSeconds(store.db))
   const isScheduled = isInFuture && (await approveAndSchedule(store, decision))
-  const isDecided = isScheduled || (await approveNow(store, decision, seenRevision))
-  if (isDecided === 'unseen') return undefined
+  const outcome = isScheduled ? 'decided' : await approveNow(store, decision, seenRevision)
+  if (outcome === 'unseen') return undefined
   const row = await requirePublication(store, publicationId)
-  if (!isDecided) {
+  if (outcome === 'unchanged') {
     throw row.state === 'waiting' ? new UserError(changedMeanwhile) : makeStateError(store, row, notWaiting)
   }
   requirePublishedOrPending(store, row)
@@ -199,26 +199,30 @@ function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> 
 }
 
 /**
- * Publishes a waiting publication, or ends it as conflicted.
- * @returns true when this call did one of these; `unseen` when the plans need a merge, and others published after `seenRevision`, so that
- * the approver may not have seen the merged plans; false when somebody else changed the state first, or others published again and again.
+ * Publishes a waiting publication, or ends it as conflicted: then the result is `decided`. Otherwise, nothing changes. The result is
+ * - `unseen` when the plans need a merge, and others published after `seenRevision`: the approver may not have seen the merged plans;
+ * - `unchanged` when somebody else changed the state first, or others published during every attempt.
  */
-async function approveNow(store: Store, decision: Decision, seenRevision?: number): Promise<boolean | 'unseen'> {
+async function approveNow(
+  store: Store,
+  decision: Decision,
+  seenRevision: number | undefined,
+): Promise<'decided' | 'unseen' | 'unchanged'> {
   const { publicationId, actor } = decision
   const isByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
   const outcome = await publishPending(store.db, decision, 'approve', async (comparison) => {
     const wasSeen = seenRevision === undefined || seenRevision === comparison.comparedRevision
-    // This result ends `publishPending`, although nothing was published.
     if (comparison.isMerged && !wasSeen) return 'unseen'
     const tryToApprove = async () => (await publishIfNewest(store.db, decision, 'approve', comparison)) !== undefined
     const isApproved = await changeStateOnce(store, publicationId, tryToApprove, isByActor)
     // Undefined makes `publishPending` compare the publication again.
-    return isApproved ? true : undefined
+    return isApproved ? 'decided' : undefined
   })
-  if (outcome.kind === 'published') return outcome.result
-  if (outcome.kind !== 'conflict') return false
+  if (typeof outcome === 'string') return outcome
+  if (outcome.kind !== 'conflict') return 'unchanged'
   const tryToEnd = () => endAsConflicted(store.db, decision, describeObstacle(outcome.obstacle))
-  return changeStateOnce(store, publicationId, tryToEnd, ({ conflict }) => conflict !== null)
+  const isEnded = await changeStateOnce(store, publicationId, tryToEnd, ({ conflict }) => conflict !== null)
+  return isEnded ? 'decided' : 'unchanged'
 }
 
 /** @throws UserError when the publication is published or cancelled already. @returns the row of the cancelled publication. */
