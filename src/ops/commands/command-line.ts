@@ -141,7 +141,7 @@ function makeOption(command: Command, name: string, flag: Flag, nowSeconds: numb
  * `.npmrc` sets the same variables. @throws UserError when npm has a flag of the verb.
  */
 function checkNpmKeptNoFlags(verbs: readonly AddedVerb[], { argv, variables }: CommandContext): void {
-  // The only verb is a noun alone, such as `why`: no word names the verb.
+  // A noun with only one verb is the verb itself, such as `why`.
   const typedVerb = verbs.length === 1 ? verbs[0] : verbs.find(({ command }) => command.name() === argv[1])
   const keptOptions = (typedVerb?.command.options ?? []).filter((option) => {
     const setting = variables[`npm_config_${option.name().replaceAll('-', '_')}`]
