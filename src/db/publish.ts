@@ -75,7 +75,7 @@ export async function publishIfNewest(
   return update?.revision ?? undefined
 }
 
-/** Changes a publication if it fulfils a condition. @returns undefined if it doesn't. `revision` is null unless it is published now. */
+/** Changes a publication if it fulfils a condition. @returns undefined if nothing changed. `revision` is null unless `changes` publish it. */
 export async function updatePublicationIf(
   db: Database,
   publicationId: number,
