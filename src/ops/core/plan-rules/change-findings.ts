@@ -2,7 +2,7 @@
 import { abbreviatePair } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChanges } from '../differences/plan-paths.ts'
-import { isPlausibleReturn, returns, type PlanFinding } from './plan-findings.ts'
+import { isPlausibleReturn, returnFields, type PlanFinding } from './plan-findings.ts'
 
 /** A plan that is in the catalog before and after a change. */
 export interface ChangedPlan {
@@ -61,24 +61,24 @@ function isAmountJump(from: number, to: number): boolean {
 
 /** Finds returns that become null, and unknown returns that become 0: a formula gives 0 for an empty cell. */
 export function findLostReturns({ before, after }: ChangedPlan): PlanFinding[] {
-  return returns.flatMap((field): PlanFinding[] => {
+  return returnFields.flatMap((field): PlanFinding[] => {
     const isLost = before[field] === null ? after[field] === 0 : after[field] === null
     const message = `${field} was ${before[field]}, and becomes ${after[field]}.`
     return isLost ? [{ rule: 'lost', subject: after.identifier, field, message }] : []
   })
 }
 
-/** Finds a performanceDate that goes back, or that goes forward although no return changes. */
+/** Finds a performanceDate that goes back, or that goes forward although no return gets a new number. */
 export function findWrongDate({ before, after }: ChangedPlan): PlanFinding[] {
   const finding = { subject: after.identifier, field: 'performanceDate' }
   const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`
   if (after.performanceDate < before.performanceDate) {
     return [{ ...finding, rule: 'back', message: `${dates}, which is earlier.` }]
   }
-  const filledReturns = returns.filter((field) => after[field] !== null)
-  const isUnchanged = filledReturns.length > 0 && filledReturns.every((field) => after[field] === before[field])
-  if (after.performanceDate === before.performanceDate || !isUnchanged) return []
-  return [{ ...finding, rule: 'stale', message: `${dates}, and no return changes.` }]
+  const filledReturns = returnFields.filter((field) => after[field] !== null)
+  const areNumbersOld = filledReturns.length > 0 && filledReturns.every((field) => after[field] === before[field])
+  if (after.performanceDate === before.performanceDate || !areNumbersOld) return []
+  return [{ ...finding, rule: 'stale', message: `${dates}, and no return gets a new number.` }]
 }
 
 /** Finds new names of a plan: a new name is doubtful because partners' customers know the plan by its name. */

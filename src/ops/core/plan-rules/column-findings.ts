@@ -1,7 +1,7 @@
 // Finds mistakes in a whole column of a spreadsheet: it was sorted alone, swapped with another, or filled with one value.
 import { listChanges, type ValueChange } from '../differences/plan-paths.ts'
 import type { ChangedPlan } from './change-findings.ts'
-import { returns, type PlanFinding, type ReturnField } from './plan-findings.ts'
+import { returnFields, type PlanFinding, type ReturnField } from './plan-findings.ts'
 
 /** Fewer different values may also move between plans in an ordinary correction. */
 const minMovedValues = 4
@@ -59,7 +59,7 @@ const minFilled = 3
 
 /** Finds returns, such as `performance1`, that become the same value in most of the changed plans. */
 export function findFilledReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
-  return returns.flatMap((field) => {
+  return returnFields.flatMap((field) => {
     const plansWithNewReturn = plans.filter(({ after, paths }) => paths.has(field) && after[field] !== null)
     return [...Map.groupBy(plansWithNewReturn, ({ after }) => after[field])].flatMap(([value, plansWithValue]) => {
       if (plansWithValue.length < minFilled || plansWithValue.length <= plans.length / 2) return []
@@ -74,8 +74,8 @@ const minSwapped = 3
 
 /** Finds two returns that changed places in most of the plans that change one of them: each new value is equal or near to the old value of the other return. */
 export function findSwappedReturns(plans: readonly ChangedPlan[]): PlanFinding[] {
-  return returns.flatMap((first, index) =>
-    returns.slice(index + 1).flatMap((second) => {
+  return returnFields.flatMap((first, index) =>
+    returnFields.slice(index + 1).flatMap((second) => {
       const plansWithNewReturn = plans.filter(({ paths }) => paths.has(first) || paths.has(second))
       const swappedPlans = plansWithNewReturn.filter((plan) => isSwapped(plan, first, second))
       const isExact = swappedPlans.every(

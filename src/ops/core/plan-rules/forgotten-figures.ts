@@ -4,7 +4,7 @@ import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../../db/publication-queries.ts'
 import type { PlanPatch } from '../differences/plan-patch.ts'
 import type { ChangedPlan } from './change-findings.ts'
-import { returns, type PlanFinding } from './plan-findings.ts'
+import { returnFields, type PlanFinding } from './plan-findings.ts'
 
 const getMonth = ({ performanceDate }: CatalogPlan) => performanceDate.slice(0, 7)
 
@@ -57,10 +57,10 @@ export function findForgottenDates(plans: readonly ChangedPlan[]): PlanFinding[]
 
 /** Lists the returns that get a new number in a plan that keeps its date. */
 function listReturnsWithOldDate({ paths }: ChangedPlan) {
-  return paths.has('performanceDate') ? [] : returns.filter((field) => typeof paths.get(field)?.to === 'number')
+  return paths.has('performanceDate') ? [] : returnFields.filter((field) => typeof paths.get(field)?.to === 'number')
 }
 
-/** Describes plans that get a later date while the file leaves out some returns: the old return then gets the wrong month. */
+/** Names the plans that get a later date although their patch leaves out a return. The old return then gets the wrong month. */
 export function describeForgottenReturns(
   changes: readonly PlanChange[],
   patches: readonly Pick<PlanPatch, 'identifier' | 'fields'>[],
@@ -68,7 +68,7 @@ export function describeForgottenReturns(
   const fieldsByPlan = new Map(patches.map(({ identifier, fields }) => [identifier, fields]))
   const names = listRedated(changes).flatMap((plan) => {
     const fields = fieldsByPlan.get(plan.identifier) ?? {}
-    const fieldsLeftOut = returns.filter((field) => plan[field] !== null && !(field in fields))
+    const fieldsLeftOut = returnFields.filter((field) => plan[field] !== null && !(field in fields))
     return fieldsLeftOut.length === 0 ? [] : `${plan.identifier} (${fieldsLeftOut.join(', ')})`
   })
   const start = 'These cells are empty or missing, so the old return gets the new date'

@@ -42,8 +42,8 @@ function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[],
   return [{ ...firstFinding, subject: nameSome([...subjects]), message: message ?? firstFinding.message }]
 }
 
-export const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
-export type ReturnField = (typeof returns)[number]
+export const returnFields = ['performance1', 'performance3', 'performance5', 'performance10'] as const
+export type ReturnField = (typeof returnFields)[number]
 
 export function isPlausibleReturn(percentPerYear: number): boolean {
   return percentPerYear >= -50 && percentPerYear <= 100
@@ -53,7 +53,7 @@ export function isPlausibleReturn(percentPerYear: number): boolean {
 export function findImplausibleValues(plan: CatalogPlan, today: string): PlanFinding[] {
   const { identifier: subject, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
   const findings: PlanFinding[] = []
-  for (const field of returns) {
+  for (const field of returnFields) {
     const value = plan[field]
     if (value === null || isPlausibleReturn(value)) continue
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`

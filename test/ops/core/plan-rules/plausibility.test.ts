@@ -111,7 +111,7 @@ describe('returns and their date', () => {
     [
       'a later date without a new return',
       { performanceDate: next, hint: 'New' },
-      ['to 2026-11-20, and no return changes'],
+      ['to 2026-11-20, and no return gets a new number'],
     ],
     ['a later date with one new return', { performanceDate: next, performance1: 13.2 }, []],
     ['an earlier date', { performanceDate: '2026-09-30', performance1: 13.2 }, ['to 2026-09-30, which is earlier']],
@@ -123,7 +123,7 @@ describe('returns and their date', () => {
     [
       'a later date, and fewer returns',
       { performanceDate: next, performance5: null },
-      ['becomes null', 'no return changes'],
+      ['becomes null', 'no return gets a new number'],
     ],
     ['new returns, and the earlier date', { performance1: 13.2 }, []],
   ])('%s', (_, overrides, doubts) => {
