@@ -5,8 +5,8 @@ import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 export interface SigningKey {
   /** Ten digits: the Unix second from which the key signs. */
   kid: string
-  /** Signs tokens. It is a JWK, because hono/jwt writes `kid` into the header only when it gets a JWK. */
-  jwk: OctJwk
+  /** Signs tokens. It is a JWK, because hono/jwt writes `kid` into the header only when it gets a JWK. `k` has the key's bytes in Base64url. */
+  jwk: { kty: 'oct'; kid: string; alg: 'HS256'; k: string }
   /** Verifies tokens. Imported only once, because an import takes as long as verifying a token. */
   verifyKey: CryptoKey
   /** The first segment of every token that this key signs. */
@@ -15,14 +15,6 @@ export interface SigningKey {
 
 /** The newest key comes first. All keys verify tokens. `chooseSigningKey` finds the key that signs. */
 export type SigningKeys<Key = SigningKey> = readonly [Key, ...Key[]]
-
-interface OctJwk {
-  kty: 'oct'
-  kid: string
-  alg: 'HS256'
-  /** Base64url of the key's bytes. */
-  k: string
-}
 
 /** An HS256 key must be at least as long as the hash (RFC 7518 section 3.2). */
 export const minKeyBytes = 32
@@ -46,7 +38,7 @@ export function generateKey(): string {
 export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined
-  const jwk: OctJwk = { kty: 'oct', kid, alg: 'HS256', k }
+  const jwk: SigningKey['jwk'] = { kty: 'oct', kid, alg: 'HS256', k }
   const verifyKey = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
   // `sign` of hono/jwt writes the header with these members in this order.
   const header = new TextEncoder().encode(JSON.stringify({ alg: jwk.alg, typ: 'JWT', kid }))

@@ -17,10 +17,7 @@ export interface AppEnv {
   }
 }
 
-/**
- * Creates the headers of every answer. HSTS (RFC 6797) leaves out the subdomains of this host, which may belong to others. Without the
- * binding VERSION, answers have no X-Worker-Version.
- */
+/** Creates the headers of every answer. HSTS (RFC 6797) leaves out subdomains, which others may own. Without VERSION, X-Worker-Version is missing. */
 export function createCommonHeaders(c: Pick<Context<AppEnv>, 'env' | 'get'>): Record<string, string> {
   const versionId = c.env.VERSION?.id
   return {
