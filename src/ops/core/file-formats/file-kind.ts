@@ -39,6 +39,7 @@ const archiveKinds: readonly Kind[] = [
 export function detectFileKind(bytes: Uint8Array): 'xlsx' | 'text' {
   const start = showBytes(bytes.subarray(0, 4000))
   const isArchive = start.startsWith('PK\u0003\u0004')
+  // An encrypted workbook starts like an old Office file. The name of its encrypted part can stand anywhere in the file.
   const content = start.startsWith('ÐÏ') ? showBytes(bytes) : start
   const unreadableKind = isArchive
     ? archiveKinds.find(([pattern]) => pattern.test(listParts(bytes)))

@@ -53,7 +53,7 @@ export function listColumns(plans: readonly CatalogPlan[]): PlanColumn[] {
   })
 }
 
-/** @returns the column with a name; undefined for an unknown name. For amounts with a wrong currency, returns what is expected after the dot. */
+/** @returns the column with a name; undefined if there is none, as for `category` without a member. For amounts with a wrong currency, returns what is expected after the dot. */
 export function findColumn(name: string): PlanColumn | { expected: string } | undefined {
   const [, field = '', member] = /^([^.]*)(?:\.(.*))?$/s.exec(name) ?? []
   const shape = planFields.find((candidate) => candidate.name === field)?.shape
