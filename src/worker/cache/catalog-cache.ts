@@ -108,7 +108,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     /** Renews the check. Then reloads the list if memory has it with a revision that D1's answer shows to be outdated. Never rejects. */
     async function renewInBackground(): Promise<void> {
       try {
-        await checks.renew(context, clientId)
+        await checks.renewCheck(context, clientId)
         if (likelyCountry && filter) await lists.reloadIfOutdated(createListRequest(context, likelyCountry, filter))
       } catch (error) {
         context.warn({ event: 'refresh_failed', reason: describeError(error) })
@@ -145,7 +145,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
         const { check, nowSeconds } = await checks.askPrimary(context, clientId)
         const { partner } = check
         const onVerified = () => {
-          checks.keepCheck(context, clientId, check)
+          checks.keepCheckInMemory(context, clientId, check)
           prefetchList(context, partner)
         }
         return decideByAnswer({ partner, nowSeconds, asOfSeconds: nowSeconds, isFallback: false, onVerified })

@@ -57,7 +57,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
    * Keeps a current check in memory, and renews KV's copy if the copy is due. Ignores a check that is not current. Forgets KV's entry, because
    * D1 answers again. But a mark stays if the check may come from a replica that lacks the change of the mark.
    */
-  function keepCheck(context: CacheContext, clientId: string, check: ClientCheck): void {
+  function keepCheckInMemory(context: CacheContext, clientId: string, check: ClientCheck): void {
     if (!isCurrent(check)) return
     const client: KnownClient = clients.get(clientId) ?? { check: undefined, entry: undefined, storedAtMs: 0 }
     // A command that changed the partner may have put a mark into KV. Time 0 makes the copy due: the copy replaces the mark.
@@ -80,7 +80,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
         ({ partner }) => partner !== undefined,
       )
       const check = createCheck(answer, context.nowMs)
-      keepCheck(context, clientId, check)
+      keepCheckInMemory(context, clientId, check)
       return check
     })
   }
@@ -147,7 +147,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
      * Renews a check that is due. Checks that were made at the newest change share one query, which confirms all of them if no partner has
      * changed. A check that was made at an earlier change may be outdated, so the row of its own partner is read.
      */
-    renew: async (context: CacheContext, clientId: string): Promise<void> => {
+    renewCheck: async (context: CacheContext, clientId: string): Promise<void> => {
       const check = clients.get(clientId)?.check
       if (check && isCurrent(check)) {
         await shareRenewal(String(check.change.id), context, () => askNearest(context, clientId))
@@ -162,11 +162,11 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       const answer = await d1.readPrimary(context, (session) => session.checkPartner(clientId))
       const check = createCheck(answer, context.nowMs)
       // A new client is kept only after its secret was verified: anybody can send a client ID.
-      if (clients.get(clientId)?.check) keepCheck(context, clientId, check)
+      if (clients.get(clientId)?.check) keepCheckInMemory(context, clientId, check)
       return { check, nowSeconds: answer.nowSeconds }
     },
 
-    keepCheck,
+    keepCheckInMemory,
 
     /**
      * Finds the data about a client that counts while D1 fails: the check in memory or the copy in KV, whichever is newer. Data from before
