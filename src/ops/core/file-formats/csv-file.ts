@@ -8,8 +8,6 @@ import { UserError } from '../../shared/user-error.ts'
 /** Enough for 50,000 plans. More cells could fill the memory. */
 const maxCells = 5_000_000
 
-const delimiters = [',', ';', '\t', '|']
-
 /** Formats rows of text cells. The CSV begins with a byte order mark, so that Excel reads it as UTF-8. */
 export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
   return stringify(
@@ -43,6 +41,6 @@ export function parseCsv(text: string): Spreadsheet {
 function detectDelimiter(text: string): string {
   const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const countCells = (delimiter: string) => header.split(delimiter).length
-  const [mostFrequentDelimiter = ','] = delimiters.toSorted((a, b) => countCells(b) - countCells(a))
+  const [mostFrequentDelimiter = ','] = [',', ';', '\t', '|'].toSorted((a, b) => countCells(b) - countCells(a))
   return mostFrequentDelimiter
 }

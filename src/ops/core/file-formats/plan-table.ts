@@ -73,7 +73,7 @@ export function readPlanTable({ sheets, format }: Spreadsheet): PlanTable {
     const found = `plans in ${sheet.isHidden ? 'the hidden sheets' : 'the sheets'} ${names}`
     throw makeDefectError([{ place: wholeFile, expected: 'plans in one sheet', found, fix }])
   }
-  const table = readTable(sheet, format)
+  const table = readPlanSheet(sheet, format)
   // A header without this column has another spelling of it, such as `Identifier`. The defects suggest the right spelling.
   if (!table.columns.some(({ name }) => name === 'identifier')) throw makeDefectError(table.defects)
   if (sheets.length === 1) return table
@@ -120,7 +120,8 @@ function escapeLetters(text: string): string {
   return text.replaceAll(/[^ -~…]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-function readTable(sheet: Sheet, format: CellFormat): PlanTable {
+/** Reads a sheet that has a row with the names of the columns. */
+function readPlanSheet(sheet: Sheet, format: CellFormat): PlanTable {
   const headerIndex = findHeaderIndex(sheet)
   const { columns, originIndex, ignoredNames, defects: headerDefects } = readHeader(sheet, headerIndex)
   const body = sheet.rows
