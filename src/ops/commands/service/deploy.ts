@@ -1,6 +1,6 @@
 // The command `npm run deploy`: checks an environment, deploys the Worker and its site, and runs the smoke test.
 import { parseVariables } from '../../../api/config.ts'
-import { findDeployObstacles } from '../../core/service/doctor.ts'
+import { runDeployChecks } from '../../core/service/doctor.ts'
 import { describeIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../store/checkout.ts'
 import { deployWithWrangler, findLiveVersionId, runProjectCheck } from '../../store/deployment.ts'
@@ -81,7 +81,7 @@ async function listDeployWarnings(
   { withStore, openSecrets }: Run,
 ): Promise<string[]> {
   const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
-  const { obstacles, warnings } = await withStore(target, (store) => findDeployObstacles(store, environment))
+  const { obstacles, warnings } = await withStore(target, (store) => runDeployChecks(store, environment))
   const isCheckoutRefused = !isDirtyAllowed && !(await isCleanCheckout())
   const uncommittedObstacle = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
   const allObstacles = isCheckoutRefused ? [...obstacles, uncommittedObstacle] : obstacles

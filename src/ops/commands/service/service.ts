@@ -2,7 +2,7 @@
 import { findLostRows, generateCopy } from '../../core/service/database-copy.ts'
 import { foldFindings } from '../../core/plan-rules/plan-findings.ts'
 import { invalidateLists } from '../../core/publications/publications.ts'
-import { runDoctorChecks, checkPlans } from '../../core/service/doctor.ts'
+import { runDoctorChecks, runPlanChecks } from '../../core/service/doctor.ts'
 import { summarizeProblems, toProblem, type NamedResult } from '../../core/service/health-check.ts'
 import { alerts, usageQueries } from '../../core/service/usage-queries.ts'
 import { watch as watchService } from '../../core/service/watch.ts'
@@ -23,7 +23,7 @@ export const doctor = verb({
   store: 'itself',
   json: 'an array of check results; a finding about a plan also has a rule and a subject',
   async run({ catalog }, run) {
-    if (catalog) return formatChecks(await run.withStore(run.target, checkPlans))
+    if (catalog) return formatChecks(await run.withStore(run.target, runPlanChecks))
     const checks = await runDoctorOnTarget(run, { isThorough: true })
     return formatChecks(run.target.remote ? [...checks, await checkSchedule(run)] : checks)
   },

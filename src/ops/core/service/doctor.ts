@@ -32,7 +32,7 @@ export interface Environment {
   askIfReplicated?: () => Promise<boolean>
 }
 
-/** @param isThorough whether to check the plans, too, and the hash of every version of a plan, for which all versions are read. */
+/** @param isThorough whether to check also the values of plans, and the hash of every version of a plan, for which all versions are read. */
 export async function runDoctorChecks(
   store: Store,
   { migrations, secrets, askIfReplicated }: Environment,
@@ -46,31 +46,32 @@ export async function runDoctorChecks(
   const checks = {
     ...(askIfReplicated && { database: () => checkReplication(askIfReplicated) }),
     ...(isDatabaseUsable && {
-      catalog: () => checkListedPlans(store),
+      catalog: () => checkAnyPlanIsListed(store),
       publications: () => checkPublications(store),
-      ...(isThorough && { record: () => checkRecord(store) }),
+      ...(isThorough && { record: () => checkPlanHashes(store) }),
     }),
     cache: () => checkCache(store),
     keys: async () => {
       const entries = isDatabaseUsable ? await selectKeyEntries(store.db) : undefined
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
-    ...(isDatabaseUsable && isThorough && { plans: () => checkPublishedPlans(store) }),
+    ...(isDatabaseUsable && isThorough && { plans: () => checkPlanFindings(store) }),
   }
   return [...schemaResults, ...(await runChecks(checks))]
 }
 
-export function checkPlans(store: Store): Promise<NamedResult[]> {
-  return runChecks({ plans: () => checkPublishedPlans(store) })
+/** Runs only the check `plans`. */
+export function runPlanChecks(store: Store): Promise<NamedResult[]> {
+  return runChecks({ plans: () => checkPlanFindings(store) })
 }
 
-async function checkPublishedPlans(store: Store): Promise<CheckResult[]> {
+async function checkPlanFindings(store: Store): Promise<CheckResult[]> {
   const findings = await listCatalogFindings(store)
   return findings.length === 0 ? [ok('Nothing to look at.')] : findings
 }
 
-/** Checks migrations, and the keys of the latest version, which a deploy keeps. @returns sentences: only `warnings` can be confirmed. */
-export async function findDeployObstacles(
+/** Checks migrations, and the keys of the latest version, which a deploy keeps. @returns sentences: `obstacles` forbid the deploy. */
+export async function runDeployChecks(
   { db, target }: Store,
   { migrations, secrets }: Environment,
 ): Promise<{ obstacles: string[]; warnings: string[] }> {
@@ -87,7 +88,7 @@ export async function findDeployObstacles(
   return { obstacles: listMessages('problem'), warnings: listMessages('warning') }
 }
 
-/** @returns one result; if the database can't be reached, also a warning that says what partners get while D1 fails for the Worker, too. */
+/** @returns one result; if D1 fails, also a warning that says what partners get while D1 fails for the Worker, too. */
 async function checkSchema(migrations: readonly string[], { db, target }: Store): Promise<NamedResult[]> {
   const name = 'migrations'
   try {
@@ -95,13 +96,14 @@ async function checkSchema(migrations: readonly string[], { db, target }: Store)
   } catch (error) {
     const failure = findCloudflareError(error)
     if (failure === undefined) throw error
-    const down = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
-    if (failure.kind === 'refused') return [down]
-    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies that are up to ${staleIfErrorHours} hours old. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown still end the access of a partner. See "D1 is down" in src/worker/ONCALL.md.`
-    return [down, { name: 'partners', ...warning(fallback) }]
+    const databaseProblem = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
+    if (failure.kind === 'refused') return [databaseProblem]
+    const fallbackText = `If D1 fails for the Worker, too, partners list plans and get tokens from copies that are up to ${staleIfErrorHours} hours old. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown still end the access of a partner. See "D1 is down" in src/worker/ONCALL.md.`
+    return [databaseProblem, { name: 'partners', ...warning(fallbackText) }]
   }
 }
 
+/** @returns the file names of the applied migrations: none for a database without any. */
 function readAppliedMigrations(db: Store['db']): Promise<string[]> {
   return selectAppliedMigrations(db).catch((error: unknown) => {
     if (isCausedBy(error, outdatedSchema)) return []
@@ -110,14 +112,14 @@ function readAppliedMigrations(db: Store['db']): Promise<string[]> {
 }
 
 function checkMigrations(filesOfCheckout: readonly string[], applied: readonly string[], target: Target): CheckResult {
-  const missing = filesOfCheckout.filter((file) => !applied.includes(file))
-  if (missing.length > 0) {
-    return problem(`${missing.join(', ')} not applied. Run: ${describeMigrate(target)}`)
+  const missingFiles = filesOfCheckout.filter((file) => !applied.includes(file))
+  if (missingFiles.length > 0) {
+    return problem(`${missingFiles.join(', ')} not applied. Run: ${describeMigrate(target)}`)
   }
-  const unknown = applied.filter((file) => !filesOfCheckout.includes(file))
-  if (unknown.length === 0) return ok(`all ${filesOfCheckout.length} applied.`)
+  const unknownFiles = applied.filter((file) => !filesOfCheckout.includes(file))
+  if (unknownFiles.length === 0) return ok(`all ${filesOfCheckout.length} applied.`)
   return warning(
-    `This checkout lacks ${unknown.join(', ')}, which the database has. Update the checkout before you change data.`,
+    `This checkout lacks ${unknownFiles.join(', ')}, which the database has. Update the checkout before you change data.`,
   )
 }
 
@@ -128,7 +130,7 @@ async function checkReplication(askIfReplicated: () => Promise<boolean>): Promis
   )
 }
 
-async function checkListedPlans({ db, target }: Store): Promise<CheckResult> {
+async function checkAnyPlanIsListed({ db, target }: Store): Promise<CheckResult> {
   const count = await countListedPlans(db)
   if (count > 0) return ok(`Listed plans: ${count}.`)
   return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
@@ -145,7 +147,8 @@ async function checkCache({ putKeys }: Store): Promise<CheckResult> {
 
 /** @returns a problem when no key can sign yet; otherwise nothing. @param fix the command that makes or deploys a key. */
 function checkSigning(secretNames: readonly string[], nowSeconds: number, fix: string): CheckResult[] {
-  const canSign = secretNames.some((name) => Number(parseKeyName(name)) <= nowSeconds)
+  const kids = secretNames.flatMap((name) => parseKeyName(name) ?? [])
+  const canSign = kids.some((kid) => Number(kid) <= nowSeconds)
   return canSign ? [] : [problem(`The Worker has no signing key, or each key signs only later. Run: ${fix}`)]
 }
 
@@ -162,22 +165,22 @@ async function checkKeys(
   const kidsAfterDeploy = listSigningKeys(latest, nowSeconds).map(({ kid }) => kid)
   const findNewestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
   const keysCommand = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
-  const deploy = describeDeploy(target)
+  const deployCommand = describeDeploy(target)
   const isDeployDue = kids.join() !== kidsAfterDeploy.join()
-  const dropped = kids.filter((kid) => findNewestEntry(kid)?.kind === 'keys-drop')
-  const misnamed = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
+  const droppedKids = kids.filter((kid) => findNewestEntry(kid)?.kind === 'keys-drop')
+  const misnamedSecrets = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
   const mustBeRecorded = target.remote && entries !== undefined
-  const unrecorded = kids.filter((kid) => mustBeRecorded && findNewestEntry(kid) === undefined)
+  const unrecordedKids = kids.filter((kid) => mustBeRecorded && findNewestEntry(kid) === undefined)
   const results = [
-    ...checkSigning(live, nowSeconds, isDeployDue ? deploy : keysCommand('rotate')),
-    ...dropped.map((kid) =>
+    ...checkSigning(live, nowSeconds, isDeployDue ? deployCommand : keysCommand('rotate')),
+    ...droppedKids.map((kid) =>
       problem(`The key ${kid} was dropped, but is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
     ),
-    ...misnamed.map((name) =>
+    ...misnamedSecrets.map((name) =>
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits. Delete the secret.`),
     ),
-    ...unrecorded.map((kid) =>
+    ...unrecordedKids.map((kid) =>
       warning(
         `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${keysCommand('record', kid)}. If nobody knows who set it, run: ${keysCommand('drop', kid, '--leaked')}`,
       ),
@@ -185,23 +188,25 @@ async function checkKeys(
   ]
   if (isDeployDue) {
     const [before, after] = [kids, kidsAfterDeploy].map((all) => all.join(', ') || 'none')
-    results.push(warning(`The next deploy changes the keys from ${before} to ${after}. Run: ${deploy}`))
+    results.push(warning(`The next deploy changes the keys from ${before} to ${after}. Run: ${deployCommand}`))
   }
   return results.length > 0 ? results : checkKeyAge(keys, nowSeconds, keysCommand('rotate'))
 }
 
+/** @param keys KIDs are the Unix seconds from which keys sign. @param fix the command that makes a new key. */
 function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): CheckResult[] {
-  const signing = keys.find(({ use }) => use === 'signs')
+  const signingKey = keys.find(({ use }) => use === 'signs')
   // `checkSigning` reports this.
-  if (signing === undefined) return []
-  const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
+  if (signingKey === undefined) return []
+  const { kid } = signingKey
+  const days = Math.floor((nowSeconds - Number(kid)) / daySeconds)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
-  if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}. Other keys: ${keys.length - 1}.`)]
+  if (days <= maxKeyAgeDays) return [ok(`${kid} signs and is ${age}. Other keys: ${keys.length - 1}.`)]
   const advice = `replace it once a year, even without a known leak. Run: ${fix}`
-  return [warning(`The key that signs, ${signing.kid}, is ${age}: ${advice}`)]
+  return [warning(`The key that signs, ${kid}, is ${age}: ${advice}`)]
 }
 
-async function checkRecord({ db }: Store): Promise<CheckResult[]> {
+async function checkPlanHashes({ db }: Store): Promise<CheckResult[]> {
   const damagedIds = await findDamagedPublications(db)
   if (damagedIds.length === 0) return [ok('The plans of each publication fit their hashes.')]
   return damagedIds.map((id) =>
@@ -213,8 +218,11 @@ async function checkRecord({ db }: Store): Promise<CheckResult[]> {
 
 async function checkPublications(store: Store): Promise<CheckResult[]> {
   const { db, target } = store
-  const [nowSeconds, open] = await Promise.all([selectNowSeconds(db), listPublications(store, { states: openStates })])
-  const byState = Map.groupBy(open, ({ state }) => state)
+  const [nowSeconds, openPublications] = await Promise.all([
+    selectNowSeconds(db),
+    listPublications(store, { states: openStates }),
+  ])
+  const byState = Map.groupBy(openPublications, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const catalogCommand = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
   const scheduleAdvice = target.remote
@@ -222,7 +230,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
     : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < nowSeconds)
   const unapproved = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < nowSeconds)
-  const inConflict = open.filter(({ willConflict }) => willConflict !== null)
+  const inConflict = openPublications.filter(({ willConflict }) => willConflict !== null)
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>

@@ -34,15 +34,15 @@ export async function watch({
   const results = await Promise.all([
     runChecks(alertChecks),
     runDoctorChecks().catch((error: unknown) => [{ name: 'doctor', ...toProblem(error) }]),
-    runChecks({ smoke: async () => runSmokeTestTwice({ origin: await requireOrigin(), variables }, clock) }),
+    runChecks({ smoke: async () => runSmokeTestWithRetry({ origin: await requireOrigin(), variables }, clock) }),
   ])
   return results.flat()
 }
 
-async function runSmokeTestTwice(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
+async function runSmokeTestWithRetry(target: SmokeTarget, clock: Clock): Promise<CheckResult | CheckResult[]> {
   const { origin, variables } = target
-  const incomplete = describeIncompleteCredentials(variables)
-  if (incomplete !== undefined) return problem(incomplete)
+  const credentialsProblem = describeIncompleteCredentials(variables)
+  if (credentialsProblem !== undefined) return problem(credentialsProblem)
   const runQuietly = () => runSmokeTest(target, clock, () => {})
   let result = await runQuietly()
   if (result.outcome !== 'passed') {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { insertKeyChange } from '../../../../src/db/partner-changes.ts'
 import { endAsConflicted } from '../../../../src/db/publish.ts'
-import { runDoctorChecks, findDeployObstacles } from '../../../../src/ops/core/service/doctor.ts'
+import { runDoctorChecks, runDeployChecks } from '../../../../src/ops/core/service/doctor.ts'
 import { dropKey } from '../../../../src/ops/core/keys/key-ring.ts'
 import { cancelPublication } from '../../../../src/ops/core/publications/publications.ts'
 import { CloudflareError } from '../../../../src/ops/store/failure.ts'
@@ -76,7 +76,7 @@ const findLines = async (name: string, circumstances: Circumstances = {}) =>
 
 test('a deploy is refused for a migration or a key; a key of the latest version is enough', async () => {
   const find = (known: string[], secrets: SecretNames) =>
-    findDeployObstacles(deployed, { migrations: known, secrets: { list: async () => secrets } })
+    runDeployChecks(deployed, { migrations: known, secrets: { list: async () => secrets } })
   expect(await find(migrations, makeSecrets([], [kid]))).toEqual({ obstacles: [], warnings: [] })
   expect(await find([...migrations, '0099_new.sql'], makeSecrets([kid, later], [later]))).toEqual({
     obstacles: [expect.stringMatching(/^0099_new\.sql not applied\. Run: /), `${noKey} ${rotate}`],
