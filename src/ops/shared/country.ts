@@ -14,6 +14,7 @@ export function toUpperCaseCode(country: string): string {
   return /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : country
 }
 
+/** @throws UserError for any other text than a country code. */
 export function checkCountry(country: string): void {
   throwProblems([describeCountryProblem(country)])
 }

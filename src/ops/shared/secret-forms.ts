@@ -27,16 +27,17 @@ const namelessKey = /(?<![\w\-+/.$])[\w-]{43}(?![\w\-+/=])/g
 /** Finds the secrets of a text, also in Base64, sorted by line. Lists a secret once, even if the text has it twice. */
 export function findSecrets(text: string): FoundSecret[] {
   const keysAndTokens = text.split('\n').flatMap((line, index) => {
-    const withDecoded = `${line} ${line.replaceAll(base64, decodeBase64)}`.replaceAll(/%5f/gi, '_')
-    return findKeysAndTokens(withDecoded).map(([kind, value]): FoundSecret => ({ kind, line: index + 1, text: value }))
+    // An encoded URL has %5F for the underscores of JWT_KEY_.
+    const decodedLine = `${line} ${line.replaceAll(base64, decodeBase64)}`.replaceAll(/%5f/gi, '_')
+    return findKeysAndTokens(decodedLine).map(([kind, value]): FoundSecret => ({ kind, line: index + 1, text: value }))
   })
-  const found = new Map<string, FoundSecret>()
+  const byId = new Map<string, FoundSecret>()
   for (const secret of [...findClientSecrets(text), ...keysAndTokens].toSorted((a, b) => a.line - b.line)) {
     const id = `${secret.kind} ${secret.text}`
-    if (!found.has(id)) found.set(id, secret)
+    if (!byId.has(id)) byId.set(id, secret)
   }
   // Leaves out the name of a signing key if the text has the key, too.
-  return [...found.values()].filter(({ kind, text: kid }) => kind !== 'key-name' || !found.has(`signing-key ${kid}`))
+  return [...byId.values()].filter(({ kind, text: kid }) => kind !== 'key-name' || !byId.has(`signing-key ${kid}`))
 }
 
 /** Decodes Base64 or Base64url. @returns a text with one character for each byte. */
@@ -60,27 +61,27 @@ const maxDecodings = 2
  */
 function findClientSecrets(text: string, decodings = 0): FoundSecret[] {
   const lines = text.split('\n').map(removeEscapes)
-  const joined = lines.join('')
+  const joinedText = lines.join('')
   let length = 0
   const lineEnds = lines.map((line) => (length += line.length))
   const getLineNumber = (index: number) => lineEnds.findIndex((end) => index < end) + 1
-  const found = [...joined.matchAll(clientSecret)].map((match): FoundSecret => {
+  const secrets = [...joinedText.matchAll(clientSecret)].map((match): FoundSecret => {
     const secret = `${secretPrefix}${match[1]}`
     return { kind: isClientSecret(secret) ? 'secret' : 'cut-secret', line: getLineNumber(match.index), text: secret }
   })
-  if (decodings === maxDecodings) return found
-  let index = 0
-  for (const [number, part] of joined.split(separator).entries()) {
+  if (decodings === maxDecodings) return secrets
+  let partIndex = 0
+  for (const [number, part] of joinedText.split(separator).entries()) {
     // The parts with odd numbers are the separators.
     const isSkipped = number % 2 === 1 || part.length < 40
     // Letters before the Base64 may shift its groups of four, so it is decoded from each of four places.
-    const decoded = isSkipped ? [] : [0, 1, 2, 3].map((start) => decodeBase64(part.slice(start)))
-    for (const secret of decoded.flatMap((inner) => findClientSecrets(inner, decodings + 1))) {
-      found.push({ ...secret, line: getLineNumber(index) })
+    const decodedTexts = isSkipped ? [] : [0, 1, 2, 3].map((start) => decodeBase64(part.slice(start)))
+    for (const secret of decodedTexts.flatMap((decodedText) => findClientSecrets(decodedText, decodings + 1))) {
+      secrets.push({ ...secret, line: getLineNumber(partIndex) })
     }
-    index += part.length
+    partIndex += part.length
   }
-  return found
+  return secrets
 }
 
 const decimalCharacter = /&(?:amp;)*#(\d{1,6});/g

@@ -7,10 +7,10 @@ export function suggestName(name: string, candidates: readonly string[]): string
     .map((candidate) => ({ candidate, distance: countEdits(typed, candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
-  const extendsTyped = (candidate: string) =>
+  const startsWithTyped = (candidate: string) =>
     [`${typed}.`, `${typed}-`].some((start) => candidate.toLowerCase().startsWith(start))
-  const suggested = nearest?.candidate ?? candidates.find(extendsTyped)
-  return suggested && `Did you mean ${suggested}?`
+  const suggestion = nearest?.candidate ?? candidates.find(startsWithTyped)
+  return suggestion && `Did you mean ${suggestion}?`
 }
 
 /** Counts the letters to insert, delete or replace, which is the Levenshtein distance. */
@@ -20,10 +20,10 @@ function countEdits(from: string, to: string): number {
   for (const [index, letter] of from.split('').entries()) {
     const nextCounts = [index + 1]
     for (let length = 1; length <= to.length; length++) {
-      const replaced = (counts[length - 1] ?? 0) + Number(letter !== to[length - 1])
-      const deleted = (counts[length] ?? 0) + 1
-      const inserted = (nextCounts[length - 1] ?? 0) + 1
-      nextCounts.push(Math.min(replaced, deleted, inserted))
+      const countIfReplaced = (counts[length - 1] ?? 0) + Number(letter !== to[length - 1])
+      const countIfDeleted = (counts[length] ?? 0) + 1
+      const countIfInserted = (nextCounts[length - 1] ?? 0) + 1
+      nextCounts.push(Math.min(countIfReplaced, countIfDeleted, countIfInserted))
     }
     counts = nextCounts
   }

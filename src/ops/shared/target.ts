@@ -18,9 +18,9 @@ export function formatTarget({ env = 'local' }: Target): string {
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 
 /** @returns a text such as `npm run -s ops -- partner list` for `partner list`, or `npm run deploy -- --env staging` for a script. */
-export function prefixWithNpm(words: string): string {
-  const [command = '', ...others] = words.split(' ')
-  return scripts.has(command) ? ['npm run', command, '--', ...others].join(' ') : `npm run -s ops -- ${words}`
+export function prefixWithNpm(commandLine: string): string {
+  const [command = '', ...otherWords] = commandLine.split(' ')
+  return scripts.has(command) ? ['npm run', command, '--', ...otherWords].join(' ') : `npm run -s ops -- ${commandLine}`
 }
 
 /** @returns a text such as `npm run -s ops -- partner list --remote --env staging`. */

@@ -66,7 +66,7 @@ function parseTime(text: string, nowSeconds: number): number | undefined {
   const [, day = '', time, zone] = timePattern.exec(text) ?? []
   const date = resolveDay(day, nowSeconds)
   const midnight = new Date(`${date}T00:00Z`)
-  // `Date` turns February 30 into March 2.
+  // The date of a text that is no time is empty, so `midnight` is invalid. `Date` turns February 30 into March 2.
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
   const secondsIfUtc = Math.floor(Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`) / 1000)
   return zone === undefined ? toUnixSeconds(secondsIfUtc) : secondsIfUtc
@@ -103,6 +103,7 @@ export function parseDueTime(text: string, nowSeconds: number): number {
 /** Parses a duration such as `30m`, `24h`, `7d` or `0`. @returns seconds; undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
+  // Only 0 needs no unit. For a text that is no duration, `count` is undefined.
   const unitSeconds = secondsByUnit[unit]
   if (unitSeconds === undefined) return Number(count) === 0 ? 0 : undefined
   return Number(count) * unitSeconds
@@ -120,7 +121,7 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
 
 /** Parses `--until`: a duration before now, or a time; a date means the end of its day. @returns Unix seconds. @throws UserError for another text. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
-  // Only a date can be followed by a time.
+  // `parseTime` returns undefined if the text has a time of day already.
   return parseTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 

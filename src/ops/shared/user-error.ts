@@ -15,6 +15,6 @@ export const nothingChanged = 'Nothing was changed.'
 
 /** @throws UserError with a line for each problem that is not undefined. Does nothing if all are undefined. */
 export function throwProblems(problems: readonly (string | undefined)[]): void {
-  const found = problems.filter((problem) => problem !== undefined)
-  if (found.length > 0) throw new UserError(found)
+  const lines = problems.filter((problem) => problem !== undefined)
+  if (lines.length > 0) throw new UserError(lines)
 }

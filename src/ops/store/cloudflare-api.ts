@@ -21,7 +21,7 @@ const malformedTokenCode = 6003
 export const tokenAdvice =
   'Check that the token has the permissions of its role ("Tokens" in src/worker/DEPLOY.md), and that CLOUDFLARE_ACCOUNT_ID is its account.'
 
-/** @throws UserError that names each environment variable that is missing or malformed, without its value. */
+/** @throws UserError for a wrong wrangler.toml, or with each environment variable that is missing or malformed, without its value. */
 export async function openAccount({ env }: Target) {
   const wrangler = await readWranglerConfig(env)
   const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID'] ?? ''
@@ -70,6 +70,7 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
  */
 function openApi(accountUrl: string, token: string) {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+  // The body of a request is JSON, or for Analytics Engine SQL. The answer is JSON.
   const sendRequest = (method: string, path: string, body?: string) =>
     retry(() => fetchJson(`${accountUrl}${path}`, { method, headers, ...(body !== undefined && { body }) }))
   return {
@@ -94,6 +95,7 @@ function openApi(accountUrl: string, token: string) {
       } while (typeof cursor === 'string' && cursor !== '')
       return items
     },
+    /** Runs SQL of Workers Analytics Engine. @returns the rows. */
     queryAnalytics: async (sql: string): Promise<Record<string, unknown>[]> => {
       const { data } = await sendRequest('POST', '/analytics_engine/sql', sql)
       return Array.isArray(data) ? data.filter((row) => isJsonObject(row)) : []
@@ -101,7 +103,7 @@ function openApi(accountUrl: string, token: string) {
   }
 }
 
-/** Sends a request once. Follows no redirect, which would send the token, or a body with secrets, to another host. */
+/** Sends a request once. Follows no redirect, which would send the token to another host. @throws CloudflareError when no answer comes. */
 function fetchOnce(url: string, request: RequestInit): Promise<Response> {
   const signal = AbortSignal.timeout(deadlineMs)
   return fetch(url, { ...request, redirect: 'manual', signal }).catch((error: unknown) => {
@@ -134,9 +136,9 @@ function makeAnswerError(response: Response, answer: Record<string, unknown>, te
   // With a status from 500, Cloudflare itself probably failed, and the call is repeated.
   const isPageOfProxy = status < 500 && text.trimStart().startsWith('<')
   if (redirectUrl || isPageOfProxy) {
-    const found = redirectUrl ? `a redirect to ${abbreviate(redirectUrl)}` : 'a web page'
+    const unexpectedAnswer = redirectUrl ? `a redirect to ${abbreviate(redirectUrl)}` : 'a web page'
     const advice = 'check your proxy or firewall, and CLOUDFLARE_API_BASE_URL'
-    const message = `${new URL(response.url).host} answered ${status} with ${found}, not as Cloudflare's API does: ${advice}.`
+    const message = `${new URL(response.url).host} answered ${status} with ${unexpectedAnswer}, not as Cloudflare's API does: ${advice}.`
     return new CloudflareError(message, { kind: isCutOff ? 'unknown' : 'refused' })
   }
 

@@ -27,11 +27,11 @@ export async function requireOrigin(target: Target): Promise<string> {
   return `https://${wrangler.name}.${subdomain}.workers.dev`
 }
 
-/** Skips a version without the binding DB: `keys rotate` before the first deploy makes such a version, which has no code. */
+/** Skips versions without the binding DB: `keys rotate` makes one, without code, before the first deploy. @returns undefined for no other version. */
 export async function findLiveVersionId(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
-  const live = await listLiveVersions(call, wrangler.name).catch(throwAsUserError)
-  return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
+  const liveVersions = await listLiveVersions(call, wrangler.name).catch(throwAsUserError)
+  return liveVersions.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
 }
 
 /** Runs `npm run check`, without credentials in its environment variables. @returns true when it succeeds. */

@@ -36,15 +36,15 @@ export async function readLocalVariables({ vars }: WranglerConfig): Promise<Conf
 async function setVariables(file: string, secrets: Record<string, string | null>): Promise<void> {
   const text = await readTextIfExists(file)
   const assignments = /^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=.*\n?/gm
-  const kept = text.replaceAll(assignments, (line, name: string) => (Object.hasOwn(secrets, name) ? '' : line))
-  const added = Object.entries(secrets).filter(([, value]) => value !== null)
-  const separator = kept === '' || kept.endsWith('\n') ? '' : '\n'
-  const changed = `${kept}${separator}${added.map(([name, value]) => `${name}=${value}\n`).join('')}`
+  const otherLines = text.replaceAll(assignments, (line, name: string) => (Object.hasOwn(secrets, name) ? '' : line))
+  const newVariables = Object.entries(secrets).filter(([, value]) => value !== null)
+  const separator = otherLines === '' || otherLines.endsWith('\n') ? '' : '\n'
+  const newText = `${otherLines}${separator}${newVariables.map(([name, value]) => `${name}=${value}\n`).join('')}`
   const otherVariables = Object.entries(parseEnv(text)).filter(([name]) => !Object.hasOwn(secrets, name))
-  if (!isDeepStrictEqual({ ...parseEnv(changed) }, Object.fromEntries([...otherVariables, ...added]))) {
+  if (!isDeepStrictEqual(new Map(Object.entries(parseEnv(newText))), new Map([...otherVariables, ...newVariables]))) {
     throw new UserError(`The keys in ${file} can't be changed: keep each variable on one line.`)
   }
-  await writeOutput(resolve(file), changed, ownerOnly)
+  await writeOutput(resolve(file), newText, ownerOnly)
 }
 
 /** @returns the text of a file, empty if there is no file. @throws UserError when the file can't be read. */

@@ -28,11 +28,6 @@ export class CloudflareError extends Error implements StoreFailure {
     super(message)
     Object.assign(this, details)
   }
-
-  /** Makes the same error with the kind `unknown`: an earlier attempt of the call may have had its effect. */
-  asUnknown(): CloudflareError {
-    return new CloudflareError(this.message, { codes: this.codes, kind: 'unknown' })
-  }
 }
 
 /** Matches the messages of an interrupted D1, which may have any HTTP status: https://developers.cloudflare.com/d1/observability/debug-d1/ */

@@ -25,10 +25,10 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   return withRuntime(target, (_, store) => work(store))
 }
 
-/** Creates the database, or applies the migrations that it lacks, before `work`. `applied` has their file names. */
+/** Creates the database, or applies the migrations that it lacks, before `work`. `appliedFiles` are the migrations that were applied now. */
 export function withMigratedStore<T>(
   target: Target,
-  work: (store: Store, applied: string[]) => Promise<T>,
+  work: (store: Store, appliedFiles: string[]) => Promise<T>,
 ): Promise<T> {
   return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
 }
@@ -41,7 +41,7 @@ function locateState({ persistTo, ...target }: Target): { folder: string; migrat
   }
 }
 
-/** @throws UserError for a database that is not migrated or can't be used. */
+/** Opens D1 and KV for `work`, and closes them afterwards. @throws UserError for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
   const { folder, migrateCommand } = locateState(target)
   const config = await readWranglerConfig()
@@ -72,22 +72,22 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
 }
 
 /** Creates the table of applied migrations exactly as wrangler does, because wrangler reads the table, too. */
-const createMigrationsTable = `create table if not exists d1_migrations
+const migrationsTableSql = `create table if not exists d1_migrations
   (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
 
 /** Applies the migrations that the database lacks, without wrangler, which takes seconds to start. @returns their file names. */
 async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
   const runSql = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
-  await runSql(createMigrationsTable)
+  await runSql(migrationsTableSql)
   const listApplied = async () => (await runSql('select name from d1_migrations')).results.map(({ name }) => name)
-  const appliedBefore = await listApplied()
-  const applied: string[] = []
-  for (const file of (await listMigrationFiles()).filter((name) => !appliedBefore.includes(name))) {
+  const earlierFiles = await listApplied()
+  const appliedFiles: string[] = []
+  for (const file of (await listMigrationFiles()).filter((name) => !earlierFiles.includes(name))) {
     const text = await readFile(resolve('migrations', file), 'utf8')
     try {
       // One call is one transaction: the table lists a migration if and only if it was applied.
       await runSql(`insert into d1_migrations (name) values ('${file}');\n${text}`)
-      applied.push(file)
+      appliedFiles.push(file)
     } catch (error) {
       // Another program applied this migration first.
       if ((await listApplied()).includes(file)) continue
@@ -98,7 +98,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       ])
     }
   }
-  return applied
+  return appliedFiles
 }
 
 /** Starts the local runtime of Cloudflare, with an empty Worker, on the files of `wrangler dev`. @param folder the folder of the files. */

@@ -22,18 +22,18 @@ export async function makeTrackedChange<T>(
   find: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const outcomeBefore = changes.outcome
-  const trackOutcome = (made: T | undefined) => {
-    changes.outcome = made === undefined ? outcomeBefore : 'changed'
-    return made
+  const setOutcome = (change: T | undefined) => {
+    changes.outcome = change === undefined ? outcomeBefore : 'changed'
+    return change
   }
   changes.outcome = 'unknown'
   const answer = await attempt().catch(async (error: unknown) => {
     // The last attempt was refused, but an earlier one, whose answer was lost, may have made the change. The outcome stays unknown if
     // `find` fails, too.
-    if (!isUncertain(error)) await find().then(trackOutcome, () => {})
+    if (!isUncertain(error)) await find().then(setOutcome, () => {})
     throw error
   })
-  return trackOutcome(answer ?? (await find()))
+  return setOutcome(answer ?? (await find()))
 }
 
 /** Makes a change outside the database, and sets `changes.outcome`: `unknown` if `change` throws. */

@@ -17,11 +17,11 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   const { wrangler, call, listPages, askServerTimeMs } = await openAccount(target)
   const { databaseId, namespaceId } = getStoreIds(wrangler)
   if (!databaseId || !namespaceId) {
-    const missing: string[] = []
-    if (!databaseId) missing.push('database_id of DB')
-    if (!namespaceId) missing.push('id of CATALOG_CACHE')
+    const missingIds: string[] = []
+    if (!databaseId) missingIds.push('database_id of DB')
+    if (!namespaceId) missingIds.push('id of CATALOG_CACHE')
     throw new UserError(
-      `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]: a line that begins with # does not count. See "The first deploy" in src/worker/DEPLOY.md.`,
+      `wrangler.toml lacks the ${missingIds.join(' and the ')} in [env.${target.env}]: a line that begins with # does not count. See "The first deploy" in src/worker/DEPLOY.md.`,
     )
   }
   const db = createOperatorDatabase(async ({ sql, params }, method) => {

@@ -33,7 +33,10 @@ export async function retry<T>(
     } catch (error) {
       const failure = findFailure(error)
       // A refusal of this attempt does not tell whether an earlier attempt had its effect.
-      const lastError = unknownFailures > 0 && error instanceof CloudflareError ? error.asUnknown() : error
+      const lastError =
+        unknownFailures > 0 && error instanceof CloudflareError
+          ? new CloudflareError(error.message, { codes: error.codes, kind: 'unknown' })
+          : error
       if (failure?.kind !== 'busy' && failure?.kind !== 'unknown') throw lastError
       if (failure.kind === 'unknown') unknownFailures++
       if (unknownFailures === maxUnknownFailures) throw lastError

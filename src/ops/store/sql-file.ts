@@ -36,14 +36,15 @@ export async function openTemporaryDatabase(
   const { SQLITE_OK, SQLITE_DENY, SQLITE_READ, SQLITE_FUNCTION, SQLITE_UPDATE, SQLITE_SELECT } = constants
   const { SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT } = constants
   const database = new Database('')
-  let deniedSubject: string | undefined
+  let deniedClause: string | undefined
+  // SQLite asks the authorizer before each action of a statement. A function has its name in `detail`.
   const permitOnly = (...actions: number[]) =>
     database.setAuthorizer((action, subject, detail) => {
       if (actions.includes(action) || action === SQLITE_READ) return SQLITE_OK
       if (action === SQLITE_FUNCTION && checkFunctions.has(detail ?? '')) return SQLITE_OK
       // CREATE updates sqlite_master. SQLite itself refuses an UPDATE of sqlite_master.
       if (action === SQLITE_UPDATE && subject === 'sqlite_master') return SQLITE_OK
-      deniedSubject = subject === null ? '' : `; a statement about ${abbreviate(subject)} is refused`
+      deniedClause = subject === null ? '' : `; a statement about ${abbreviate(subject)} is refused`
       return SQLITE_DENY
     })
   database.exec('begin')
@@ -52,8 +53,8 @@ export async function openTemporaryDatabase(
     try {
       database.exec(text)
     } catch (error) {
-      if (deniedSubject === undefined) throwAsSqlDefect(complaint, error)
-      throw new UserError(`${complaint}: it may have only tables, indexes and rows${deniedSubject}.`)
+      if (deniedClause === undefined) throwAsSqlDefect(complaint, error)
+      throw new UserError(`${complaint}: it may have only tables, indexes and rows${deniedClause}.`)
     }
   }
   permitOnly(SQLITE_SELECT)

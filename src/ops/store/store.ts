@@ -30,6 +30,7 @@ interface Namespace {
   list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
 }
 
+/** @param cursor where the page to read begins; undefined for the first page. @returns the keys of this page and of all later pages. */
 export async function listBindingKeys(kv: Namespace, prefix: string, cursor?: string): Promise<CachedKey[]> {
   const page = await kv.list({ prefix, ...(cursor !== undefined && { cursor }) })
   return page.cursor ? [...page.keys, ...(await listBindingKeys(kv, prefix, page.cursor))] : page.keys

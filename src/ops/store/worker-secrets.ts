@@ -28,8 +28,6 @@ export function openWorkerSecrets(target: Target) {
   }
 }
 
-const failureText = 'The secrets of the Worker could not be changed'
-
 async function listSecrets(target: Target): Promise<SecretNames> {
   const { wrangler, call } = await openAccount(target)
   const worker = wrangler.name
@@ -38,24 +36,24 @@ async function listSecrets(target: Target): Promise<SecretNames> {
     return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
   }
   const lists = [listLiveVersions(call, worker), listUnlessNoWorker(listLatestNames)] as const
-  const [liveVersions, latest] = await Promise.all(lists).catch(throwAsUserError)
+  const [liveVersions, latestNames] = await Promise.all(lists).catch(throwAsUserError)
   const bindings = liveVersions.flatMap((version) => version.bindings)
   const liveNames = bindings.filter(({ type }) => type === 'secret_text').map(({ name }) => name)
-  return { live: [...new Set(liveNames)], latest }
+  return { live: [...new Set(liveNames)], latest: latestNames }
 }
 
 async function checkEditable(target: Target): Promise<void> {
   const { wrangler, call } = await openAccount(target)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
-  const [live, latest] = await Promise.all(versions).catch(throwAsUserError)
-  if (live.every(({ versionId }) => versionId === latest)) return
+  const [liveVersions, latestId] = await Promise.all(versions).catch(throwAsUserError)
+  if (liveVersions.every(({ versionId }) => versionId === latestId)) return
   throw new UserError([
     'The secrets of the Worker can’t be changed until its latest version gets all requests.',
     `Deploy first: ${describeDeploy(target)}`,
   ])
 }
 
-/** Passes the secrets to wrangler through standard input, because arguments are visible in process lists. */
+/** Passes the secrets to wrangler through standard input, because arguments are visible in process lists. Null deletes a secret. */
 async function putSecrets(target: Target, secrets: Record<string, string | null>): Promise<void> {
   const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
   const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
@@ -63,5 +61,5 @@ async function putSecrets(target: Target, secrets: Record<string, string | null>
   const lines = output.split('\n').map((line) => line.trim())
   const cloudflareReason = lines.find((line) => /\[code: \d+\]$/.test(line))
   const reason = cloudflareReason ?? lines.find((line) => line.includes('ERROR')) ?? 'wrangler gave no reason'
-  throw new UserError(`${failureText}: ${reason}. ${tokenAdvice}`)
+  throw new UserError(`The secrets of the Worker could not be changed: ${reason}. ${tokenAdvice}`)
 }

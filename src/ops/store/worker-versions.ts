@@ -26,8 +26,8 @@ export function listLiveVersions(call: CloudflareCall, worker: string): Promise<
     // The first deployment of the list is the current one.
     const versions = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
     // A gradual deploy can end with a version that gets 0 % of the requests.
-    const live = versions.filter((version) => readPath(version, 'percentage') !== 0)
-    return Promise.all(live.map((version) => readVersion(String(readPath(version, 'version_id')))))
+    const liveVersions = versions.filter((version) => readPath(version, 'percentage') !== 0)
+    return Promise.all(liveVersions.map((version) => readVersion(String(readPath(version, 'version_id')))))
   })
 }
 

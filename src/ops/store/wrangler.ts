@@ -32,7 +32,8 @@ export function startWrangler(args: readonly string[], stdio: StdioOptions, vari
   })
 }
 
-export async function finishWrangler(child: ChildProcess, input = '') {
+/** Writes `input` to wrangler, and waits until wrangler ends. @returns its exit code, and what it printed on stdout and stderr. */
+export async function finishWrangler(child: ChildProcess, input: string) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk) => (output += String(chunk)))

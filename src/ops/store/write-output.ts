@@ -11,8 +11,8 @@ export const ownerOnly = 0o600
 
 /** Keeps a command from replacing a file. @param force whether the user typed --force; undefined when the command has no such flag. */
 export async function checkFileIsNew(file: string, force?: boolean): Promise<void> {
-  const found = await stat(resolveFile(file)).catch(() => undefined)
-  if (force || !found?.isFile()) return
+  const fileStats = await stat(resolveFile(file)).catch(() => undefined)
+  if (force || !fileStats?.isFile()) return
   const wayOut = force === undefined ? 'delete it' : 'add --force to replace it'
   throw new UserError(`There is a file ${abbreviate(file)} already. Choose another name, or ${wayOut}.`)
 }
@@ -30,11 +30,11 @@ export async function writeOutput(
 ): Promise<void> {
   const namedPath = resolveFile(file)
   const path = await realpath(namedPath).catch(() => namedPath)
-  const existing = await stat(path).catch(() => undefined)
-  const isAtomic = existing === undefined || existing.isFile()
+  const oldStats = await stat(path).catch(() => undefined)
+  const isAtomic = oldStats === undefined || oldStats.isFile()
   const writtenPath = isAtomic ? `${path}.${randomUUID()}.tmp` : path
   try {
-    await writeFile(writtenPath, content, { mode: mode ?? existing?.mode ?? 0o666, flush: isAtomic })
+    await writeFile(writtenPath, content, { mode: mode ?? oldStats?.mode ?? 0o666, flush: isAtomic })
     if (isAtomic) await rename(writtenPath, path)
   } catch (error) {
     if (isAtomic) await rm(writtenPath, { force: true })

@@ -27,34 +27,35 @@ export function formatTable(rows: readonly object[], maxWidth = Infinity): strin
  * @param columns the cells of each column, the heading first.
  */
 function fitColumns(columns: readonly string[][], maxWidth: number): number[] {
-  const sized = columns.map((cells) => {
+  const columnSizes = columns.map((cells) => {
     // One or two words are a name or a time, which stay on one line. An email address counts as a text, because it may continue on the next line.
     const isText = cells.slice(1).some((cell) => / .* |@/.test(cell))
     const minWidth = Math.max(isText ? minTextWidth : minNameWidth, cells[0]?.length ?? 0)
     return { isText, minWidth, width: cells.reduce((width, cell) => Math.max(width, countColumns(cell)), 0) }
   })
-  let excess = sized.reduce((sum, { width }) => sum + width, 0) + gap * (sized.length - 1) - maxWidth
+  let excess = columnSizes.reduce((sum, { width }) => sum + width, 0) + gap * (columnSizes.length - 1) - maxWidth
   for (; excess > 0; excess--) {
-    const shrinkable = sized.filter(({ width, minWidth }) => width > minWidth)
-    const texts = shrinkable.filter(({ isText }) => isText)
-    const [widest] = (texts.length > 0 ? texts : shrinkable).toSorted((a, b) => b.width - a.width)
-    if (widest === undefined) break
-    widest.width--
+    const wideColumns = columnSizes.filter(({ width, minWidth }) => width > minWidth)
+    const textColumns = wideColumns.filter(({ isText }) => isText)
+    const [widestColumn] = (textColumns.length > 0 ? textColumns : wideColumns).toSorted((a, b) => b.width - a.width)
+    if (widestColumn === undefined) break
+    widestColumn.width--
   }
-  return sized.map(({ width }) => width)
+  return columnSizes.map(({ width }) => width)
 }
 
 /** Formats a row of the table: as several lines, if a cell is wider than its column. */
 function formatRow(cells: readonly string[], widths: readonly number[]): string {
-  const wrapped = cells.map((cell, column) => wrapAnsi(cell, widths[column] ?? 0, { hard: true }).split('\n'))
-  const height = Math.max(...wrapped.map((lines) => lines.length))
-  const lines = Array.from({ length: height }, (_, line) => wrapped.map((cellLines) => cellLines[line] ?? ''))
+  const linesByCell = cells.map((cell, column) => wrapAnsi(cell, widths[column] ?? 0, { hard: true }).split('\n'))
+  const height = Math.max(...linesByCell.map((lines) => lines.length))
+  const lines = Array.from({ length: height }, (_, line) => linesByCell.map((cellLines) => cellLines[line] ?? ''))
   return lines.map((parts) => formatLine(parts, widths)).join('')
 }
 
+/** @param parts the part of each cell that is on this line. */
 function formatLine(parts: readonly string[], widths: readonly number[]): string {
-  const padded = parts.map((part, column) => part + ' '.repeat((widths[column] ?? 0) - countColumns(part) + gap))
-  return `${padded.join('').trimEnd()}\n`
+  const paddedParts = parts.map((part, column) => part + ' '.repeat((widths[column] ?? 0) - countColumns(part) + gap))
+  return `${paddedParts.join('').trimEnd()}\n`
 }
 
 /** Counts the columns of the terminal that a text takes: two for a wide character, such as 東. */

@@ -88,7 +88,7 @@ export const compare = verb({
   args: { file: {} },
   json: 'an array of rows',
   async run({ file }, { store }) {
-    const { lost: lostRows, counts } = await findLostRows(store, file)
+    const { lostRows, counts } = await findLostRows(store, file)
     const tableCounts = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)
     return {
       data: lostRows,

@@ -111,18 +111,18 @@ export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or is no database copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)
   const current = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
-  const lost: LostRow[] = []
+  const lostRows: LostRow[] = []
   const counts: Record<string, number> = {}
   try {
     for (const table of Object.keys(comparedTables)) {
       const tableResult = compareTable(table, copy, current)
       counts[table] = tableResult.count
-      lost.push(...tableResult.lost)
+      lostRows.push(...tableResult.lostRows)
     }
   } catch (error) {
     throwAsSqlDefect(complaint, error)
   }
-  return { lost, counts }
+  return { lostRows, counts }
 }
 
 function compareTable(table: string, copy: TemporaryDatabase, current: TemporaryDatabase) {
@@ -131,7 +131,7 @@ function compareTable(table: string, copy: TemporaryDatabase, current: Temporary
   const rowQuery = current.prepare(`select * from "${table}" where ${keyCondition}`)
   const successorQuery = successorSql === undefined ? undefined : current.prepare(successorSql)
   const namingColumns = nameColumn === undefined ? key : [...key, nameColumn]
-  const lost: LostRow[] = []
+  const lostRows: LostRow[] = []
   let count = 0
   for (const before of copy.prepare(writeLastingRowsQuery(table)).iterate()) {
     count++
@@ -140,11 +140,11 @@ function compareTable(table: string, copy: TemporaryDatabase, current: Temporary
     const after = rowQuery.get(...keyValues)
     if (after === undefined) {
       const isReplaced = successorQuery?.get(...keyValues) !== undefined
-      if (!isReplaced) lost.push({ table, row, problem: 'is missing' })
+      if (!isReplaced) lostRows.push({ table, row, problem: 'is missing' })
       continue
     }
     const columns = listLostColumns(table, before, after)
-    if (columns.length > 0) lost.push({ table, row, problem: `differs in ${columns.join(', ')}` })
+    if (columns.length > 0) lostRows.push({ table, row, problem: `differs in ${columns.join(', ')}` })
   }
-  return { lost, count }
+  return { lostRows, count }
 }

@@ -22,7 +22,7 @@ export const problem = (message: string): CheckResult => ({ level: 'problem', me
 
 type Check = () => Promise<CheckResult | CheckResult[]>
 
-/** Runs checks at the same time. Equal results of several checks become one result, with the names of all these checks. */
+/** Runs checks at the same time. Equal results become one result, with the names of all their checks. @throws only bugs: see `toProblem`. */
 export async function runChecks(checks: Readonly<Record<string, Check>>): Promise<NamedResult[]> {
   const resultsByCheck = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
@@ -30,21 +30,21 @@ export async function runChecks(checks: Readonly<Record<string, Check>>): Promis
       return results.map((result) => ({ name, result }))
     }),
   )
-  const merged = new Map<string, NamedResult>()
+  const resultsByText = new Map<string, NamedResult>()
   for (const { name, result } of resultsByCheck.flat()) {
     const key = JSON.stringify(result)
-    const earlier = merged.get(key)
-    merged.set(key, { name: earlier ? `${earlier.name}, ${name}` : name, ...result })
+    const equalResult = resultsByText.get(key)
+    resultsByText.set(key, { name: equalResult ? `${equalResult.name}, ${name}` : name, ...result })
   }
-  return [...merged.values()]
+  return [...resultsByText.values()]
 }
 
 /** Makes a problem of a mistake of the user, a wrong setting or a failure of Cloudflare. @throws any other error, because it is a bug. */
 export function toProblem(error: unknown): CheckResult {
   const isMistake = error instanceof UserError || error instanceof ConfigError
-  const expected = isMistake ? error : findCloudflareError(error)
-  if (expected === undefined) throw error
-  return problem(expected.message.replaceAll('\n', ' '))
+  const expectedError = isMistake ? error : findCloudflareError(error)
+  if (expectedError === undefined) throw error
+  return problem(expectedError.message.replaceAll('\n', ' '))
 }
 
 /** @returns a sentence such as `2 problems need a fix.`; undefined without a problem. */

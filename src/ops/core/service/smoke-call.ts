@@ -40,12 +40,12 @@ export function createSmokeCall(
 ): SmokeCall {
   const deadlineMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
-  const override = version && { 'Cloudflare-Workers-Version-Overrides': `${version.workerName}="${version.id}"` }
+  const overrideHeader = version && { 'Cloudflare-Workers-Version-Overrides': `${version.workerName}="${version.id}"` }
 
   return async (url, init) => {
     for (;;) {
       try {
-        const headers = { ...override, ...init?.headers }
+        const headers = { ...overrideHeader, ...init?.headers }
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await readAnswer(await send(url, { ...init, headers, redirect: 'manual', signal }))
         // Only the Worker names its version. Cloudflare serves the site's files and redirects to HTTPS without the Worker.
@@ -69,8 +69,8 @@ async function readAnswer(response: Response): Promise<SmokeResponse> {
 
 /** @throws Error when another version answered. It is shown only when the time is over, so its message names `maxWaitSeconds`. */
 function requireVersion({ status, headers }: SmokeResponse, wantedId: string): void {
-  const found = headers.get('X-Worker-Version')
-  if (found === wantedId) return
-  const answered = found === null ? `an answer with status ${status} has no version` : `version ${found} answers`
-  throw new Error(`version ${wantedId} should answer; after ${maxWaitSeconds} s, ${answered}`)
+  const id = headers.get('X-Worker-Version')
+  if (id === wantedId) return
+  const answerClause = id === null ? `an answer with status ${status} has no version` : `version ${id} answers`
+  throw new Error(`version ${wantedId} should answer; after ${maxWaitSeconds} s, ${answerClause}`)
 }

@@ -24,11 +24,12 @@ export interface SmokeTarget {
 
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 
+/** @returns a sentence if some of `credentialNames` are set and others are not; otherwise undefined. */
 export function describeIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
-  const missing = credentialNames.filter((name) => !variables[name])
-  if (missing.length === 0 || missing.length === credentialNames.length) return undefined
-  const present = credentialNames.filter((name) => variables[name])
-  return `The smoke test lacks ${missing.join(' and ')}: set all of ${credentialNames.join(', ')}, or unset ${present.join(' and ')}.`
+  const missingNames = credentialNames.filter((name) => !variables[name])
+  if (missingNames.length === 0 || missingNames.length === credentialNames.length) return undefined
+  const presentNames = credentialNames.filter((name) => variables[name])
+  return `The smoke test lacks ${missingNames.join(' and ')}: set all of ${credentialNames.join(', ')}, or unset ${presentNames.join(' and ')}.`
 }
 
 const api = '/api/v3/partners'
@@ -52,6 +53,7 @@ type SmokeCheck = (
   verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
+/** @param report prints a line. */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,
@@ -75,13 +77,13 @@ export async function runSmokeTest(
     const problem = await call(url.href, { method: url.pathname === auth ? 'POST' : 'GET', headers })
       .then(verify)
       .catch((error: unknown) => (error instanceof Error ? describeError(error) : String(error)))
-    const timed = `${name} (${Math.round(performance.now() - startMs)} ms)`
+    const nameWithTime = `${name} (${Math.round(performance.now() - startMs)} ms)`
     if (problem === undefined) {
       passed++
-      report(`ok    ${timed}`)
+      report(`ok    ${nameWithTime}`)
     } else {
-      failures.push(`${timed}: ${problem}`)
-      report(`FAIL  ${timed}: ${problem}`)
+      failures.push(`${nameWithTime}: ${problem}`)
+      report(`FAIL  ${nameWithTime}: ${problem}`)
     }
   }
 
@@ -124,7 +126,7 @@ function expectHttpRefusal(answer: SmokeResponse): void {
 
 /** Checks that a partner gets a token, and lists its plans. @param authorization the Authorization header with its credentials. */
 async function checkPartner(authorization: string, shortName: string, check: SmokeCheck): Promise<void> {
-  const plans = `${api}/${shortName}/plans`
+  const plansPath = `${api}/${shortName}/plans`
   let headers = {}
   let etag = ''
   await check('the credentials return a token', auth, { Authorization: authorization }, ({ status, json }) => {
@@ -133,23 +135,23 @@ async function checkPartner(authorization: string, shortName: string, check: Smo
     expectEqual('the type of expires_in', typeof json?.['expires_in'], 'number')
     headers = { Authorization: `Bearer ${String(json?.['access_token'])}` }
   })
-  await check('the token lists the plans', plans, headers, (list) => {
+  await check('the token lists the plans', plansPath, headers, (list) => {
     etag = list.headers.get('ETag') ?? ''
     expectEqual('status', list.status, 200)
-    const found = readPath(list.json, 'data', 'plans')
-    const count = Array.isArray(found) ? found.length : 'the number of plans'
+    const plans = readPath(list.json, 'data', 'plans')
+    const count = Array.isArray(plans) ? plans.length : 'the number of plans'
     expectEqual('data.total', readPath(list.json, 'data', 'total'), count)
     if (count === 0) throw new Error('the list is empty: does the partner’s country have viewable plans?')
   })
-  await check('the same list again returns 304', plans, { ...headers, 'If-None-Match': etag }, ({ status }) =>
+  await check('the same list again returns 304', plansPath, { ...headers, 'If-None-Match': etag }, ({ status }) =>
     expectEqual('status', status, 304),
   )
-  const noMatch = `${plans}?fundType=smoke-test`
+  const noMatch = `${plansPath}?fundType=smoke-test`
   await check('a filter that matches nothing returns an empty list', noMatch, headers, ({ status, json }) => {
     expectEqual('status', status, 200)
     expectEqual('data', JSON.stringify(json?.['data']), '{"total":0,"plans":[]}')
   })
-  await check('an unreadable filter returns 400', `${plans}?categoryId=x`, headers, (answer) =>
+  await check('an unreadable filter returns 400', `${plansPath}?categoryId=x`, headers, (answer) =>
     expectRefusal(answer, 400, 'invalid_request'),
   )
   await check('the list of another partner returns 403', `${api}/${shortName}-other/plans`, headers, (answer) =>

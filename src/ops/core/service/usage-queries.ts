@@ -140,6 +140,7 @@ export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
   ...Object.entries(overviews),
 ])
 
+/** @throws UserError when a column with a count is missing. */
 function evaluateAvailability(row: Row): CheckResult {
   const [requests, failures] = [parseNumber(row, 'requests'), parseNumber(row, 'failures')]
   const [recentRequests, recentFailures] = [parseNumber(row, 'recent_requests'), parseNumber(row, 'recent_failures')]
