@@ -20,46 +20,40 @@ export type WorkerSecrets = ReturnType<typeof openWorkerSecrets>
 export function openWorkerSecrets(target: Target) {
   return {
     /** Lists the secrets of the live versions, and of the latest version. Both lists are empty while there is no Worker. */
-    list: () => listSecrets(target),
+    list: async (): Promise<SecretNames> => {
+      const { wrangler, call } = await openAccount(target)
+      const worker = wrangler.name
+      const listLatestNames = async () => {
+        const result = await call('GET', `/workers/scripts/${worker}/secrets`)
+        return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
+      }
+      const lists = [listLiveVersions(call, worker), listUnlessNoWorker(listLatestNames)] as const
+      const [liveVersions, latestNames] = await Promise.all(lists).catch(throwAsUserError)
+      const bindings = liveVersions.flatMap((version) => version.bindings)
+      const liveNames = bindings.filter(({ type }) => type === 'secret_text').map(({ name }) => name)
+      return { live: [...new Set(liveNames)], latest: latestNames }
+    },
     /** @throws UserError when another version than the latest is live: Cloudflare would refuse a change. */
-    checkEditable: () => checkEditable(target),
+    checkEditable: async (): Promise<void> => {
+      const { wrangler, call } = await openAccount(target)
+      const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
+      const [liveVersions, latestId] = await Promise.all(versions).catch(throwAsUserError)
+      if (liveVersions.every(({ versionId }) => versionId === latestId)) return
+      throw new UserError([
+        'The secrets of the Worker can’t be changed until its latest version gets all requests.',
+        `Deploy first: ${describeDeploy(target)}`,
+      ])
+    },
     /** Sets secrets, and deletes secrets whose value is null, in one change of the Worker. @throws UserError when wrangler fails. */
-    put: (secrets: Record<string, string | null>) => putSecrets(target, secrets),
+    put: async (secrets: Record<string, string | null>): Promise<void> => {
+      const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
+      // Wrangler reads the secrets from standard input, because arguments are visible in process lists.
+      const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
+      if (exitCode === 0) return
+      const lines = output.split('\n').map((line) => line.trim())
+      const cloudflareReason = lines.find((line) => /\[code: \d+\]$/.test(line))
+      const reason = cloudflareReason ?? lines.find((line) => line.includes('ERROR')) ?? 'wrangler gave no reason'
+      throw new UserError(`The secrets of the Worker could not be changed: ${reason}. ${tokenAdvice}`)
+    },
   }
-}
-
-async function listSecrets(target: Target): Promise<SecretNames> {
-  const { wrangler, call } = await openAccount(target)
-  const worker = wrangler.name
-  const listLatestNames = async () => {
-    const result = await call('GET', `/workers/scripts/${worker}/secrets`)
-    return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
-  }
-  const lists = [listLiveVersions(call, worker), listUnlessNoWorker(listLatestNames)] as const
-  const [liveVersions, latestNames] = await Promise.all(lists).catch(throwAsUserError)
-  const bindings = liveVersions.flatMap((version) => version.bindings)
-  const liveNames = bindings.filter(({ type }) => type === 'secret_text').map(({ name }) => name)
-  return { live: [...new Set(liveNames)], latest: latestNames }
-}
-
-async function checkEditable(target: Target): Promise<void> {
-  const { wrangler, call } = await openAccount(target)
-  const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
-  const [liveVersions, latestId] = await Promise.all(versions).catch(throwAsUserError)
-  if (liveVersions.every(({ versionId }) => versionId === latestId)) return
-  throw new UserError([
-    'The secrets of the Worker can’t be changed until its latest version gets all requests.',
-    `Deploy first: ${describeDeploy(target)}`,
-  ])
-}
-
-/** Passes the secrets to wrangler through standard input, because arguments are visible in process lists. Null deletes a secret. */
-async function putSecrets(target: Target, secrets: Record<string, string | null>): Promise<void> {
-  const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
-  const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
-  if (exitCode === 0) return
-  const lines = output.split('\n').map((line) => line.trim())
-  const cloudflareReason = lines.find((line) => /\[code: \d+\]$/.test(line))
-  const reason = cloudflareReason ?? lines.find((line) => line.includes('ERROR')) ?? 'wrangler gave no reason'
-  throw new UserError(`The secrets of the Worker could not be changed: ${reason}. ${tokenAdvice}`)
 }

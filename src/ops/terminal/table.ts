@@ -48,14 +48,13 @@ function fitColumns(columns: readonly string[][], maxWidth: number): number[] {
 function formatRow(cells: readonly string[], widths: readonly number[]): string {
   const linesByCell = cells.map((cell, column) => wrapAnsi(cell, widths[column] ?? 0, { hard: true }).split('\n'))
   const height = Math.max(...linesByCell.map((lines) => lines.length))
-  const lines = Array.from({ length: height }, (_, line) => linesByCell.map((cellLines) => cellLines[line] ?? ''))
-  return lines.map((parts) => formatLine(parts, widths)).join('')
-}
-
-/** @param parts the part of each cell that is on this line. */
-function formatLine(parts: readonly string[], widths: readonly number[]): string {
-  const paddedParts = parts.map((part, column) => part + ' '.repeat((widths[column] ?? 0) - countColumns(part) + gap))
-  return `${paddedParts.join('').trimEnd()}\n`
+  const lines = Array.from({ length: height }, (_, line) =>
+    linesByCell.map((cellLines, column) => {
+      const text = cellLines[line] ?? ''
+      return text + ' '.repeat((widths[column] ?? 0) - countColumns(text) + gap)
+    }),
+  )
+  return lines.map((paddedTexts) => `${paddedTexts.join('').trimEnd()}\n`).join('')
 }
 
 /** Counts the columns of the terminal that a text takes: two for a wide character, such as 東. */

@@ -75,14 +75,10 @@ export async function runDeployChecks(
   { db, target }: Store,
   { migrations, secrets }: Environment,
 ): Promise<{ obstacles: string[]; warnings: string[] }> {
-  const results = [
-    checkMigrations(migrations, await readAppliedMigrations(db), target),
-    ...checkSigning(
-      (await secrets.list()).latest,
-      await selectNowSeconds(db),
-      describeCommand(target, 'keys', 'rotate'),
-    ),
-  ]
+  const migrationsResult = checkMigrations(migrations, await readAppliedMigrations(db), target)
+  const { latest } = await secrets.list()
+  const fix = describeCommand(target, 'keys', 'rotate')
+  const results = [migrationsResult, ...checkSigning(latest, await selectNowSeconds(db), fix)]
   const listMessages = (wanted: CheckResult['level']) =>
     results.filter(({ level }) => level === wanted).map(({ message }) => message)
   return { obstacles: listMessages('problem'), warnings: listMessages('warning') }

@@ -10,11 +10,6 @@ export interface SmokeResponse {
   json: Record<string, unknown> | undefined
 }
 
-export type SmokeCall = (
-  url: string,
-  init?: { method?: string; headers?: Record<string, string> },
-) => Promise<SmokeResponse>
-
 export interface WantedVersion {
   workerName: string
   id: string
@@ -33,16 +28,12 @@ const timeoutMs = 10_000
  * @param version the wanted version. Without it, the first answer or failure counts.
  * @throws Error when `maxWaitSeconds` are over: the last failure, or an error that names the wanted version and the version that answered.
  */
-export function createSmokeCall(
-  send: typeof fetch,
-  version: WantedVersion | undefined,
-  { nowMs, sleep }: Clock,
-): SmokeCall {
+export function createSmokeCall(send: typeof fetch, version: WantedVersion | undefined, { nowMs, sleep }: Clock) {
   const deadlineMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   const overrideHeader = version && { 'Cloudflare-Workers-Version-Overrides': `${version.workerName}="${version.id}"` }
 
-  return async (url, init) => {
+  return async (url: string, init?: { method?: string; headers?: Record<string, string> }): Promise<SmokeResponse> => {
     for (;;) {
       try {
         const headers = { ...overrideHeader, ...init?.headers }

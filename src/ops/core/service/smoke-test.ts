@@ -113,15 +113,13 @@ export async function runSmokeTest(
 /** Checks that the service refuses plain HTTP. Skips workers.dev, where Cloudflare itself handles plain HTTP. */
 async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
   if (protocol !== 'https:' || hostname.endsWith('.workers.dev')) return
-  await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, expectHttpRefusal)
-}
-
-/** @throws Error for a redirect to HTTPS, too: a client that follows redirects would send its secret in the clear each time. */
-function expectHttpRefusal(answer: SmokeResponse): void {
-  if (answer.status >= 300 && answer.status < 400) {
-    throw new Error(`it is redirected (${answer.status}): see "A domain of your own" in src/worker/DEPLOY.md`)
-  }
-  expectRefusal(answer, 400, 'invalid_request')
+  await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, (answer) => {
+    // A redirect to HTTPS is wrong, too: a client that follows redirects would send its secret in the clear each time.
+    if (answer.status >= 300 && answer.status < 400) {
+      throw new Error(`it is redirected (${answer.status}): see "A domain of your own" in src/worker/DEPLOY.md`)
+    }
+    expectRefusal(answer, 400, 'invalid_request')
+  })
 }
 
 /** Checks that a partner gets a token, and lists its plans. @param authorization the Authorization header with its credentials. */
