@@ -51,7 +51,8 @@ export function mergePlan<Plan extends PlainPlan>(
   for (const field of fields) {
     const { isSet, compute, dateField } = mergeRules[field] ?? {}
     const [baseValue, ownValue, currentValue] = [base?.[field], own[field], current[field]]
-    if (isSet) {
+    // Without `base`, an item that only `own` has may be new, or may have been removed from `current`: then the list is one value.
+    if (isSet && base !== null) {
       merged[field] = mergeItems(baseValue, ownValue, currentValue)
       continue
     }
@@ -74,7 +75,7 @@ export function mergePlan<Plan extends PlainPlan>(
 
 /**
  * Merges two changes of the list `base`, to `own` and to `current`. The sorted result has every item that either change added, and lacks
- * every item that either removed. A value that is no list counts as empty: a plan that did not exist in `base` has no list there.
+ * every item that either removed. A value that is no list counts as empty.
  */
 function mergeItems(base: unknown, own: unknown, current: unknown): unknown[] {
   const [baseItems, ownItems, currentItems] = [listItems(base), listItems(own), listItems(current)]

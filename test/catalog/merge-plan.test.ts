@@ -95,6 +95,12 @@ test.each<[title: string, ...plans: (PlainPlan | null)[]]>([
   expect(mergePlan(base, own, current)).toEqual({ plan: own, conflicts: [conflict] })
 })
 
+test('the lists of two plans that were added apart are a conflict, for somebody may have withdrawn the plan since', () => {
+  const [own, current] = [plan({ viewableIn: ['RW'] }), plan({ viewableIn: [] })]
+  const conflict = { identifier: 'gold', field: 'viewableIn', own: ['RW'], current: [] }
+  expect(mergePlan(null, own, current)).toEqual({ plan: own, conflicts: [conflict] })
+})
+
 test('names three conflicts', () => {
   const conflicts = ['a', 'b', undefined, 'c', 'd'].map((field) => ({ identifier: 'x', field, own: 1, current: 2 }))
   expect(nameConflicts(conflicts.slice(0, 1))).toBe('a of x')
