@@ -221,7 +221,10 @@ export function createOperators(world: World) {
   }
 
   async function changePlans(actor: string): Promise<void> {
-    const { id: planId, identifier } = random.pick([...record.newestPlans().values()])
+    const plans = [...record.newestPlans().values()]
+    // Time Travel may have gone back to before the first plan.
+    if (plans.length === 0) return
+    const { id: planId, identifier } = random.pick(plans)
     const minutes = Math.ceil(clock.nowMs() / minuteMs + random.between(1, 40))
     const dueAt = random.chance(0.35) ? minutes * 60 : undefined
     const [country, text] = [random.pick(countries), `Text ${++lastText}`]
@@ -250,7 +253,7 @@ export function createOperators(world: World) {
     if (file === undefined) return
     await clock.sleep(random.around(8 * minuteMs))
     const edits: Edit[] = []
-    const removed = random.chance(0.2) ? random.pick(file.plans) : undefined
+    const removed = file.plans.length > 0 && random.chance(0.2) ? random.pick(file.plans) : undefined
     const plans = file.plans.flatMap((plan) => {
       if (plan === removed) edits.push({ planId: plan.id, field: '', to: null })
       if (plan === removed || random.chance(0.9)) return plan === removed ? [] : plan

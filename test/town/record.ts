@@ -245,8 +245,12 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
       if ((command.cancelledAtMs ?? 0) > toMs) delete command.cancelledAtMs
     }
     publications.clear()
-    for (const [id, state] of d1.query<[number, string]>('select id, state from publications'))
+    bases.clear()
+    const rows = d1.query<[number, string, number]>('select id, state, base_revision from publications')
+    for (const [id, state, base] of rows) {
       publications.set(id, state)
+      if (state !== 'staging') bases.set(id, base)
+    }
     lastChangeId = d1.query<[number]>('select coalesce(max(id), 0) from change_record').flat()[0] ?? 0
   }
 
