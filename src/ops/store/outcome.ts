@@ -15,6 +15,7 @@ export interface OutcomeTracker {
 /**
  * Makes a change once, and sets `changes.outcome`. If an answer is lost, the store repeats `attempt` by itself, and `find` shows whether an
  * earlier attempt made the change. Both return the made change, or undefined if there is none.
+ * @throws the error of `attempt`, or of `find` after an `attempt` without a change.
  */
 export async function makeTrackedChange<T>(
   changes: OutcomeTracker,

@@ -224,19 +224,19 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
   const scheduleAdvice = target.remote
     ? 'After a deploy, the schedule starts within 15 minutes. See "The schedule doesn\'t run" in src/worker/ONCALL.md.'
     : 'Start npm run dev.'
-  const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < nowSeconds)
-  const unapproved = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < nowSeconds)
-  const inConflict = openPublications.filter(({ willConflict }) => willConflict !== null)
+  const overduePublications = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < nowSeconds)
+  const unapprovedPublications = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < nowSeconds)
+  const conflictingPublications = openPublications.filter(({ willConflict }) => willConflict !== null)
   const problems = [
-    ...overdue.map(
+    ...overduePublications.map(
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${scheduleAdvice} To publish it now: ${catalogCommand('redo', id)}`,
     ),
-    ...unapproved.map(
+    ...unapprovedPublications.map(
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${catalogCommand('approve', id)}`,
     ),
-    ...inConflict.map(({ id, willConflict, conflictsWith: [earlierId] }) => {
+    ...conflictingPublications.map(({ id, willConflict, conflictsWith: [earlierId] }) => {
       const fix =
         earlierId === undefined
           ? `To make it again: ${catalogCommand('redo', id)}`
