@@ -53,7 +53,7 @@ type SmokeCheck = (
   verify: (answer: SmokeResponse) => void,
 ) => Promise<void>
 
-/** Runs all checks, unless the first request gets no answer. @param report prints a line. */
+/** Stops after the first request if it gets no answer. @param report prints a line. */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,
