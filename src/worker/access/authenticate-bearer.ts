@@ -26,7 +26,7 @@ export function requirePartner(partner: PartnerAccess | undefined, { partner: sh
   return partner
 }
 
-/** Refuses ended access. @throws ApiError with a 401 if the partner is suspended, or or if the token was issued before `tokensValidFrom`. Null: no token is too old */
+/** Refuses ended access. @throws ApiError with a 401 if the partner is suspended, or if the token was issued before `tokensValidFrom`. Null: no token is too old */
 export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, { iat }: AccessTokenClaims): void {
   if (isSuspended) throw createChallenge('invalid_token', 'suspended_partner')
   if (iat < (tokensValidFrom ?? 0)) throw createChallenge('invalid_token', 'ended_token')

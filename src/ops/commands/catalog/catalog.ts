@@ -165,7 +165,7 @@ export const catalog = {
       },
     },
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
-      const { redone: oldPublication, ...redoChange } = await prepareRedo(run.store, id, { exceptChanged, at })
+      const { oldPublication, ...redoChange } = await prepareRedo(run.store, id, { exceptChanged, at })
       const isCancelled = oldPublication.state === 'cancelled'
       const { actor, approvedBy } = oldPublication
       const approval = approvedBy === null ? '' : `, which ${approvedBy} approved,`

@@ -48,7 +48,7 @@ export async function readUpdate(file: string, bytes: Uint8Array): Promise<Catal
   throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
 }
 
-/** Detects the format of a file by its content. A text counts as JSON if the name ends with .json, too. @returns JSON text, or a spreadsheet. */
+/** Detects the format of a file by its content. A text counts as JSON if the name ends with .json, too. @throws UserError for an empty file. */
 async function readContent(file: string, bytes: Uint8Array): Promise<string | Spreadsheet> {
   if (bytes.length === 0) throw new UserError('The file is empty.')
   if (detectFileKind(bytes) === 'xlsx') return parseXlsx(bytes)
@@ -62,10 +62,10 @@ export async function formatCatalogFile(
   format: FileFormat,
   purpose?: Purpose,
 ): Promise<string | Uint8Array> {
-  const filled = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
-  if (format === 'json') return formatCatalog(filled.plans, filled.origin)
+  const filledCatalog = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
+  if (format === 'json') return formatCatalog(filledCatalog.plans, filledCatalog.origin)
   const isCsv = format === 'csv'
   const isWanted = (column: string) => purpose !== 'figures' || figureColumn.test(column)
-  const sheet = formatCatalogSheet(filled, { isCsv }, isWanted)
+  const sheet = formatCatalogSheet(filledCatalog, { isCsv }, isWanted)
   return isCsv ? formatCsv(sheet) : formatXlsx(sheet)
 }

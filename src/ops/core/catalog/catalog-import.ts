@@ -68,7 +68,7 @@ export async function prepareUpdate(
 type Plans = readonly CatalogPlan[]
 
 /**
- * Merges a file with the catalog. @throws UserError when the file can't be merged, and what `readPlans` throws
+ * Merges a file with the catalog. @throws UserError when the file can't be merged, and what `readPlans` throws.
  * @param readPlans gets the catalog at the file's revision (undefined for a file that overwrites later changes) and the current catalog.
  * Returns the plans of the file, and as `base` the plans from which the file was made: undefined to overwrite later changes.
  */
@@ -91,8 +91,8 @@ async function prepareMerge(
   const file = plans.map((plan) => Object.assign({}, storedById.get(plan.id), plan))
   const mergedChanges = mergeCatalog({ base, file, current, isPruning })
   await refuseConflicts(db, mergedChanges, origin?.revision)
-  const keptPlans = mergedChanges.flatMap(({ after }) => after ?? [])
-  const mismatches = findIdentityMismatches(keptPlans, storedPlans)
+  const mergedPlans = mergedChanges.flatMap(({ after }) => after ?? [])
+  const mismatches = findIdentityMismatches(mergedPlans, storedPlans)
   if (mismatches.length > 0) throw makeDefectError(mismatches)
 
   // Compares with the stored plans, so that the import of an export adds a new field to older plans.

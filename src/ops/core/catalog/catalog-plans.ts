@@ -29,7 +29,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
-/** Lists plans, now or at a past or future time. @throws UserError for an unknown country, or for a time before the first publication. */
+/** Lists summaries of plans, now or at a past or future time. @throws UserError for an unknown country, or for a time before the first publication. */
 export async function listSummaries(store: Store, country?: string, atSeconds?: number): Promise<PlanSummary[]> {
   if (country !== undefined) checkCountry(country)
   if (atSeconds === undefined) return selectSummaries(store.db, { country })

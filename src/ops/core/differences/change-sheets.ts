@@ -70,7 +70,7 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
   return formatXlsx(sheet, { name: 'Lists', rows: makeCountryRows(changes.map(compareChange), lists), isFitted: true })
 }
 
-/** Tells if a doubt is about a field. One of the two paths may be an object, such as `category`, and the other its member. */
+/** Tells if a doubt is about a field. One of the two paths may be an object, such as `category`, and the other its member. A doubt without a path is about no field. */
 function isDoubtAboutField(doubtPath: string | undefined, field: string): boolean {
   if (doubtPath === undefined) return false
   return field === doubtPath || field.startsWith(`${doubtPath}.`) || field === shortenToObject(doubtPath)
@@ -79,6 +79,7 @@ function isDoubtAboutField(doubtPath: string | undefined, field: string): boolea
 // The last cell of a row has the messages of its doubts.
 const isDoubtful = (row: readonly Cell[]) => row.at(-1) !== ''
 
+// A plan without the value has null or undefined.
 const encodeValue = (value: unknown): Cell => encodeCell('text', value ?? 'none', { isCsv: false })
 
 function makeCountryRows(differences: readonly PlanDifference[], { before, after }: Review['lists']): Cell[][] {

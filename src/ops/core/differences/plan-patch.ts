@@ -139,9 +139,9 @@ function patchObject(
   patch: Record<string, unknown>,
   shared: SharedObjects,
 ): Record<string, unknown> | null {
-  const patched = { ...before, ...patch }
-  if (patch['id'] === null || Object.values(patched).every((value) => value === null)) return null
-  if (patch['id'] === undefined || patch['id'] === before['id']) return patched
+  const patchedObject = { ...before, ...patch }
+  if (patch['id'] === null || Object.values(patchedObject).every((value) => value === null)) return null
+  if (patch['id'] === undefined || patch['id'] === before['id']) return patchedObject
   const otherObject = shared.get(makeValueKey({ field, id: patch['id'] }))
   // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
   const changedMembers = Object.entries(patch).filter(([member, value]) => value !== before[member])

@@ -38,11 +38,11 @@ type RecentChange = PlanChange & { publication: string }
  * @param recent changes of the same plan, the latest first.
  */
 function listTakenBack(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
-  const comparedChanges = recent.map((earlier) => ({ earlier, paths: comparePlans(earlier.before, earlier.after) }))
+  const comparedChanges = recent.map((earlier) => ({ earlier, values: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
-    const changesOfPath = comparedChanges.filter(({ paths }) => paths.has(path))
+    const changesOfPath = comparedChanges.filter(({ values }) => values.has(path))
     const isTakenBack = changesOfPath.some(
-      ({ earlier, paths }) => paths.get(path)?.from === to && !isNewValue(path, change, earlier),
+      ({ earlier, values }) => values.get(path)?.from === to && !isNewValue(path, change, earlier),
     )
     // The latest change of the path made the current value, which `change` replaces.
     return isTakenBack ? changesOfPath.slice(0, 1).map(({ earlier }) => earlier) : []

@@ -54,8 +54,8 @@ export async function readPending(
   const newSharedValues = allChanges.flatMap(({ before, after }) => listNewSharedValues(before, after))
   const plansWithSharedValues = await selectPlansSharingValues(db, newSharedValues, [...plans.keys()])
   // Publications without a time come last.
-  const sorted = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
-  return { rows: sorted, changesById, plans, plansWithSharedValues, restoredIds: new Set(restoredIds), revision }
+  const sortedRows = rows.toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity) || a.id - b.id)
+  return { rows: sortedRows, changesById, plans, plansWithSharedValues, restoredIds: new Set(restoredIds), revision }
 }
 
 export interface PublicationForecast {

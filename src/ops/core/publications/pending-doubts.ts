@@ -12,7 +12,7 @@ import { forecastPublications, readPending } from './forecast.ts'
 
 /**
  * Describes, in a sentence each, the pending publications that a change would conflict with, or that will overwrite its values.
- * @param ownId the pending publication that has these changes, or that these changes redo. Leaves it out: it can't conflict with itself.
+ * @param ownId leaves out this publication: it has these changes, or these changes redo it. Undefined leaves out none.
  */
 export async function describePendingDoubts(
   db: OperatorDatabase,

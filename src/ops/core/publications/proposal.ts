@@ -34,7 +34,7 @@ export interface PreparedChange extends CatalogChange {
   notes?: readonly string[]
   /** Doubts about the whole change, such as that it takes back later changes by others. */
   warnings?: readonly string[]
-  /** The ID of the publication that the change takes back. */
+  /** The ID of the publication that the change takes back. Null or undefined if the change is no undo. */
   undoneId?: number | null | undefined
   /** The ID of the publication that the change makes again. */
   redoneId?: number | undefined
@@ -54,19 +54,18 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
 export async function makeProposal(store: Store, prepared: PreparedChange): Promise<Proposal> {
   const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
   await checkChange(store, prepared)
-  if (changes.length === 0) return { ...prepared, notes, ...noDoubts, warnings }
+  if (changes.length === 0)
+    return { ...prepared, notes, warnings, findings: [], lists: { before: new Map(), after: new Map() } }
   const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId, areFieldsNamed }, changes)
   return { ...prepared, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
 }
 
 interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areFieldsNamed'> {
-  /** The ID of the pending publication, or for a redo of the old publication; undefined for any other change. */
+  /** For a pending publication: its ID. For a redo: the ID of the old publication. Undefined for any other change. */
   id: number | undefined
   /** When it is due, in Unix seconds; null for now. */
   dueAt: number | null
 }
-
-const noDoubts = { findings: [], lists: { before: new Map(), after: new Map() } }
 
 /** Lists what a person has to confirm. @param changes merged with the catalog. @throws UserError when a list would be too large. */
 export async function listDoubts(
@@ -121,8 +120,8 @@ export async function mergeWithNow(
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
   const planIds = wanted.map(({ planId }) => planId)
   const { origin, plans } = await readAtOneRevision(db, () => selectCurrentPlans(db, planIds))
-  const merged = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
-  const changes = merged
+  const mergedChanges = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
+  const changes = mergedChanges
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
     .map(({ planId, before, after }): PlanChange => {
       const isAdded = before === null && after !== null
@@ -130,5 +129,5 @@ export async function mergeWithNow(
       return { planId, before, after: isAdded ? fillOlderPlan(after) : after }
     })
     .filter(({ before, after }) => !isSameJson(before, after))
-  return { baseRevision: origin.revision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
+  return { baseRevision: origin.revision, changes, conflicts: mergedChanges.flatMap(({ conflicts }) => conflicts) }
 }

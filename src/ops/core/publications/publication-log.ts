@@ -58,10 +58,10 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
 
 /** Lists pending `rows`. Adds all scheduled publications if `rows` has one: a forecast compares only scheduled publications with each other. */
 async function listForForecast(db: OperatorDatabase, rows: readonly PublicationRow[]): Promise<PublicationRow[]> {
-  const pending = rows.filter(isPending)
-  if (pending.every(({ state }) => state !== 'scheduled')) return pending
-  const pendingIds = new Set(pending.map(({ id }) => id))
-  return [...pending, ...(await selectScheduled(db)).filter(({ id }) => !pendingIds.has(id))]
+  const pendingRows = rows.filter(isPending)
+  if (pendingRows.every(({ state }) => state !== 'scheduled')) return pendingRows
+  const pendingIds = new Set(pendingRows.map(({ id }) => id))
+  return [...pendingRows, ...(await selectScheduled(db)).filter(({ id }) => !pendingIds.has(id))]
 }
 
 function addObstacle(row: PublicationRow, obstacle: Obstacle | undefined): ForecastRow {
@@ -82,11 +82,11 @@ export async function forecastPlans(
   untilSeconds: number,
   plan?: CatalogPlan,
 ): Promise<Forecast['plans']> {
-  const due = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
-  if (plan === undefined) return forecastPublications(await readPending(db, due, { scope: 'all' })).plans
+  const dueRows = (await selectScheduled(db)).filter(({ dueAt }) => Number(dueAt) <= untilSeconds)
+  if (plan === undefined) return forecastPublications(await readPending(db, dueRows, { scope: 'all' })).plans
   // This change keeps the plan as it is. It only makes `readPending` read the plan.
   const firstChange = [{ planId: plan.id, before: plan, after: plan }]
-  return forecastPublications(await readPending(db, due, { scope: 'may-conflict', firstChange })).plans
+  return forecastPublications(await readPending(db, dueRows, { scope: 'may-conflict', firstChange })).plans
 }
 
 export interface PublicationWithChanges {
@@ -105,7 +105,7 @@ export interface PublicationWithChanges {
 export async function requirePublicationWithChanges(store: Store, id: number): Promise<PublicationWithChanges> {
   const { db } = store
   const row = await requirePublication(store, id)
-  const redone = row.redoneId === null ? undefined : await requirePublication(store, row.redoneId)
+  const redoneRow = row.redoneId === null ? undefined : await requirePublication(store, row.redoneId)
   const publications = await listForForecast(db, [row])
   // Other publications may have thousands of plans: a forecast with them reads only plans that may conflict, so its changes are incomplete.
   const isAlone = publications.length === 1
@@ -117,16 +117,16 @@ export async function requirePublicationWithChanges(store: Store, id: number): P
     row: addObstacle(row, forecast?.obstacle),
     changes: mergedChanges ?? (await selectChanges(db, id)),
     revision: pending.revision,
-    redoneActor: redone?.actor,
+    redoneActor: redoneRow?.actor,
   }
 }
 
 /** Makes a row of a table for each changed field, in the order of `publications`. Leaves out publications that are not published. */
 export async function listLoggedChanges({ db }: Store, publications: readonly PublicationRow[]) {
-  const published = publications.filter(({ state }) => state === 'published')
-  const publishedIds = published.map(({ id }) => id)
+  const publishedRows = publications.filter(({ state }) => state === 'published')
+  const publishedIds = publishedRows.map(({ id }) => id)
   const changesById = await selectChangesByPublication(db, publishedIds)
-  return published.flatMap(({ id: number, decidedAt, actor: by, note }) =>
+  return publishedRows.flatMap(({ id: number, decidedAt, actor: by, note }) =>
     listChangedFields(changesById.get(number) ?? []).map(({ plan, name, field, before, after }) => {
       // A published publication has `decidedAt`.
       return { number, time: formatIsoTime(decidedAt ?? 0), by, plan, name, field, before, after, note }

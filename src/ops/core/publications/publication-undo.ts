@@ -27,8 +27,9 @@ export interface UndoChoice {
 }
 
 /**
- * Takes back publication `id`, except later changes of other fields. @throws UserError when the publication was not published, nothing of it
- * is left to take back, or others changed the same fields later, unless `exceptChanged` leaves out these plans.
+ * Computes the publication that takes back publication `id`, and keeps later changes of other fields.
+ * @throws UserError when publication `id` was not published, or nothing of it is left to take back. Without `exceptChanged`, also throws when
+ * others changed the same fields later.
  */
 export async function prepareUndo(
   store: Store,
@@ -49,14 +50,14 @@ export async function prepareUndo(
     const planIds = wantedChanges.map(({ planId }) => planId)
     const laterChanges = await findLaterChanges(store.db, conflicts, planIds, row.revision)
     const conflictedPlans = new Set(conflicts.map(({ identifier }) => identifier))
-    const hasOthers = prepared.changes.some(
+    const hasPlansWithoutConflict = prepared.changes.some(
       ({ before, after }) => !conflictedPlans.has((before ?? after)?.identifier ?? ''),
     )
     const planFlags = (plans ?? []).flatMap((name) => ['--plan', name])
     const undoCommand = (...words: string[]) => describeCommand(store.target, 'catalog', 'undo', ...words)
     throw new UserError([
       ...laterChanges.map(({ sentence }) => sentence),
-      hasOthers
+      hasPlansWithoutConflict
         ? `To take back the other plans: ${undoCommand(String(id), ...planFlags, '--except-changed')}`
         : `To take the later change back first: ${undoCommand(String(laterChanges[0]?.publicationId ?? id))}`,
     ])
@@ -76,11 +77,11 @@ export async function prepareRedo(
   store: Store,
   id: number,
   { exceptChanged = false, at }: Pick<UndoChoice, 'exceptChanged'> & { at?: number | undefined } = {},
-): Promise<PreparedChange & { redone: PublicationRow }> {
-  const redone = await requirePublication(store, id)
-  const isCancelled = redone.state === 'cancelled'
-  if (!isCancelled && !isOpen(redone)) throw makeStateError(store, redone, 'can’t be made again')
-  const futureDueAt = (redone.dueAt ?? 0) > (await selectNowSeconds(store.db)) ? redone.dueAt : null
+): Promise<PreparedChange & { oldPublication: PublicationRow }> {
+  const oldPublication = await requirePublication(store, id)
+  const isCancelled = oldPublication.state === 'cancelled'
+  if (!isCancelled && !isOpen(oldPublication)) throw makeStateError(store, oldPublication, 'can’t be made again')
+  const futureDueAt = (oldPublication.dueAt ?? 0) > (await selectNowSeconds(store.db)) ? oldPublication.dueAt : null
   const { conflicts, ...prepared } = await mergeWithNow(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)
   if (prepared.changes.length === 0) {
@@ -93,9 +94,9 @@ export async function prepareRedo(
   }
   return {
     ...prepared,
-    redone,
+    oldPublication,
     redoneId: id,
-    undoneId: redone.undoneId ?? undefined,
+    undoneId: oldPublication.undoneId ?? undefined,
     dueAt: at ?? futureDueAt ?? undefined,
     notes: exceptChanged && names !== '' ? [describeLeftOut('redo', names)] : [],
     warnings: exceptChanged || names === '' ? [] : [`The redo overwrites later changes by others: ${names}.`],

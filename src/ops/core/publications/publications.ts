@@ -36,8 +36,8 @@ export type PublishResult =
   | { kind: 'outdated'; change: CatalogChange }
 
 /**
- * Writes a proposal into the database. It waits for approval if the environment requires that, is scheduled if it has a time, or is
- * published.
+ * Writes a proposal into the database as a publication. The publication waits for approval if the environment requires that. Otherwise, it
+ * is scheduled if it has a time, or published.
  * @param proposal a change that fits the catalog at its `baseRevision`.
  * @throws UserError when others changed the same fields meanwhile, ended the publication, or published during every attempt, and when the
  * plans were not written within an hour.
@@ -103,7 +103,7 @@ function publishOrMakePending(
 }
 
 /**
- * Changes the state of a publication exactly once, even if the database's answer is lost.
+ * Changes the state of a publication at most once, even if the database's answer is lost. Then flags the superseded versions of plans.
  * @param changeState returns false if the state does not allow the change, as when the store repeats a call whose answer was lost.
  * @param isChanged tells if the row of the publication shows the change, even after others changed the state again.
  */
@@ -182,6 +182,7 @@ export async function approvePublication(
   return row
 }
 
+/** @throws UserError when the publication does not wait for approval, or is by `actor`: its author can't approve it. */
 export function checkApprovable(store: Store, row: PublicationRow, actor: string): void {
   if (row.state !== 'waiting') throw makeStateError(store, row, notWaiting)
   if (row.actor.toLowerCase() !== actor.toLowerCase()) return
@@ -243,6 +244,7 @@ export async function cancelPublication(
   return row
 }
 
+/** Tells if a publication waits for approval or for its time. */
 export function isPending({ state }: Pick<PublicationRow, 'state'>): boolean {
   return pendingStates.some((pending) => pending === state)
 }
