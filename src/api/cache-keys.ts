@@ -13,7 +13,7 @@ export const partnerKeyPrefix = 'partner:v3:'
  */
 export interface PartnerMark {
   shortName: string
-  /** Unix milliseconds at which access last ended, 0 if it never did. */
+  /** Unix milliseconds at which access last ended, 0 for no such time. A suspension that was lifted does not count. */
   endedAtMs: number
 }
 

@@ -1,4 +1,4 @@
-/** Suggests a candidate that differs in case and at most two letters, or starts with the name and a dot or hyphen: `Did you mean gold?` */
+/** Suggests a candidate that differs from the typed name only in case and at most two letters, or that continues it after a dot or hyphen: `Did you mean gold?` */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2
   const typed = name.trim().toLowerCase()

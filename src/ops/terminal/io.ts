@@ -56,6 +56,8 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
   return { columns: stream.columns, write: (text) => writePieces([text]), writePieces }
 }
 
+/** Escapes a character as JSON does: a character above U+FFFF becomes two escapes. */
 function escapeCharacter(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const codeUnits = character.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return codeUnits.map((hex) => `\\u${hex}`).join('')
 }

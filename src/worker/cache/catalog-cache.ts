@@ -88,7 +88,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     /**
      * While D1 fails, opens the catalog with the check in memory or the partner's copy.
      * @param isPaused D1 failed a moment ago and was not asked for this request
-     * @returns undefined without check and copy. In a pause, also undefined if the list is missing: then the caller asks D1
+     * @returns undefined if no check or copy counts. In a pause, also undefined if the list is missing: then the caller asks D1
      */
     async function useCopies(
       failure: StorageError,

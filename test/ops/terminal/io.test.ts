@@ -21,6 +21,7 @@ test('escapes control characters in every output, and leaves tabs and line feeds
     stdout: ['a\\u009b31m\\u0085\t\n'],
     stderr: ['a\\u009b31m\\u0085\t\n'],
   })
+  expect(write('\u{e0001}').stderr).toEqual(['\\udb40\\udc01'])
   expect(write('\r\u001b[K')).toEqual({ stdout: ['\\u000d\\u001b[K'], stderr: ['\\u000d\\u001b[K'] })
 })
 

@@ -95,12 +95,13 @@ function decodeText(cell: Cell): unknown {
   return text.startsWith("'") && needsApostrophe(text) ? text.slice(1) : text
 }
 
+/** Reads a number, or a text such as 12.4. Returns any other cell unchanged. */
 function decodeNumber(cell: Cell): unknown {
   if (typeof cell === 'number') return roundNumber(cell)
   return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
 }
 
-/** Refuses a text such as 1.500, which may mean 1500. No export writes such a text: a fraction in an export never ends with 0. */
+/** Reads a number, but refuses a text such as 1.500, which may mean 1500. No export writes such a text: a fraction in an export never ends with 0. */
 function decodeAmount(cell: Cell): unknown {
   const text = typeof cell === 'string' ? cell.trim() : ''
   if (!/^[1-9][0-9]{0,2}\.[0-9]{2}0$/.test(text)) return decodeNumber(cell)

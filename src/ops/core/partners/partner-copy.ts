@@ -155,9 +155,10 @@ async function markAfterChange(
   }
   const newest = await requireRecordedPartner(store, shortName).catch(() => undefined)
   if (newest === undefined) {
-    const show = partnerCommand('show', shortName)
+    const logCommand = describeCommand(store.target, 'log', '--partner', shortName)
+    const markCommand = partnerCommand('lockdown', shortName, '--tokens-only')
     warn(
-      `The change was made, and marked in the cache. Then the database failed: somebody else may have changed ${shortName} at the same time. When the database answers again, check: ${show}`,
+      `The change was made, and marked in the cache. Then the database failed: a newer mark by somebody else may be lost. When the database answers again, see: ${logCommand}. If a newer change ended access, mark the cache again: ${markCommand}`,
     )
   } else if (newest.entries.length !== afterChange.entries.length) await markAfterChange(store, warn, newest, kind)
 }
@@ -188,7 +189,7 @@ function toEndOfSecondMs(second: number | null | undefined): number {
 /**
  * Writes the mark of a partner. A partner whose access never ended gets a mark, too: while the database fails, `findInCache` finds only
  * partners that have an entry in KV.
- * @param endedAtMs the Unix millisecond at which access last ended; 0 if access never ended.
+ * @param endedAtMs as in `PartnerMark`.
  */
 async function writeMark(
   store: Store,
