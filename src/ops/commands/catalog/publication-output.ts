@@ -1,6 +1,6 @@
 // Describes a change of the catalog: its publication, and how it changes plans and lists.
 import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
-import { listChanges } from '../../core/differences/plan-paths.ts'
+import { joinReplacedObjects } from '../../core/differences/plan-paths.ts'
 import { compareChange, type PlanDifference } from '../../core/differences/catalog-difference.ts'
 import { formatTimes } from '../../shared/iso-time.ts'
 import type { ForecastRow } from '../../core/publications/publication-log.ts'
@@ -87,7 +87,7 @@ function listParts({ kind, appears, disappears, fields }: PlanDifference): { nam
     { name: 'disappears from', change: disappears.join(' ') },
   ].filter(({ change }) => change !== '')
   if (kind !== 'changed') return [{ name: kind === 'added' ? 'new' : 'removed', change: '' }, ...lists]
-  const changedFields = [...listChanges(new Map(Object.entries(fields)))].map(([path, { from, to }]) => ({
+  const changedFields = [...joinReplacedObjects(new Map(Object.entries(fields)))].map(([path, { from, to }]) => ({
     name: path,
     change: abbreviatePair(from, to).join(' → '),
   }))

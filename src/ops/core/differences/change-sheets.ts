@@ -3,7 +3,7 @@ import type { PlanChange } from '../../../db/publication-queries.ts'
 import { encodeCell, type Cell } from '../file-formats/plan-cells.ts'
 import { formatXlsx, type WrittenSheet } from '../file-formats/xlsx-file.ts'
 import { compareChange, type PlanDifference } from './catalog-difference.ts'
-import { comparePlans, listChanges, shortenToObject } from './plan-paths.ts'
+import { comparePlans, joinReplacedObjects, shortenToObject } from './plan-paths.ts'
 
 /** A changed field of a plan. Its members are the columns of a sheet. */
 export interface ChangedField {
@@ -20,7 +20,7 @@ export interface ChangedField {
 export function listChangedFields(changes: readonly PlanChange[]): ChangedField[] {
   return changes.flatMap(({ before, after }) => {
     const { identifier: plan = '', name = '' } = after ?? before ?? {}
-    const fields = listChanges(comparePlans(before, after))
+    const fields = joinReplacedObjects(comparePlans(before, after))
     return fields.map(([field, { from, to }]) => ({ plan, name, field, before: from, after: to }))
   })
 }

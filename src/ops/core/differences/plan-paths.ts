@@ -11,7 +11,7 @@ export interface ValueChange {
 }
 
 /** The changed values by path, in the order of the schema. */
-export type PlanChanges = ReadonlyMap<string, ValueChange>
+export type ValueChanges = ReadonlyMap<string, ValueChange>
 
 const shapes = new Map(planFields.map(({ name, shape }) => [name, shape]))
 
@@ -60,10 +60,10 @@ export function shortenToObject(path: string): string {
 }
 
 /**
- * Lists changes for people. An object that got another ID and name counts as one change, of its name, such as `category` from "Bonds" to
- * "Equity": its other members are left out.
+ * Joins the changes of an object that got another ID and name into one change of its name, such as `category` from "Bonds" to "Equity".
+ * Lists all other changes as they are.
  */
-export function listChanges(changes: PlanChanges): [path: string, ValueChange][] {
+export function joinReplacedObjects(changes: ValueChanges): [path: string, ValueChange][] {
   return [...changes].flatMap(([path, change]): [string, ValueChange][] => {
     const object = shortenToObject(path)
     const isReplaced = changes.has(`${object}.id`) && changes.has(`${object}.name`)

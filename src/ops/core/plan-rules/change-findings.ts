@@ -1,7 +1,7 @@
 // Finds changes of one plan that are probably a mistake, such as a return that jumps.
 import { abbreviatePair } from '../../../abbreviate.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
-import type { PlanChanges } from '../differences/plan-paths.ts'
+import type { ValueChanges } from '../differences/plan-paths.ts'
 import { isPlausibleReturn, returnFields, type PlanFinding } from './plan-findings.ts'
 
 /** A plan that is in the catalog before and after a change. */
@@ -9,7 +9,7 @@ export interface ChangedPlan {
   before: CatalogPlan
   after: CatalogPlan
   /** The values that differ, by their path, such as `category.name`. */
-  paths: PlanChanges
+  paths: ValueChanges
 }
 
 /** A return that changes by more is a finding. */

@@ -1,5 +1,5 @@
 // Finds mistakes in a whole column of a spreadsheet: it was sorted alone, swapped with another, or filled with one value.
-import { listChanges, type ValueChange } from '../differences/plan-paths.ts'
+import { joinReplacedObjects, type ValueChange } from '../differences/plan-paths.ts'
 import type { ChangedPlan } from './change-findings.ts'
 import { returnFields, type PlanFinding, type ReturnField } from './plan-findings.ts'
 
@@ -9,7 +9,7 @@ const minMovedValues = 4
 /** Finds fields whose values moved between plans, as when one column was sorted without the others. */
 export function findMovedValues(plans: readonly ChangedPlan[]): PlanFinding[] {
   const changes = plans.flatMap(({ after, paths }) =>
-    listChanges(paths).map(([field, { from, to }]) => ({ subject: after.identifier, field, from, to })),
+    joinReplacedObjects(paths).map(([field, { from, to }]) => ({ subject: after.identifier, field, from, to })),
   )
   return [...Map.groupBy(changes, ({ field }) => field)].flatMap(([field, changesOfField]) => {
     const oldValues = new Set(changesOfField.map(({ from }) => from))
