@@ -350,7 +350,9 @@ describe('the cached copy of a partner', () => {
     expect(credentials.clientSecret).toMatch(secretPattern)
     expect(await readEntry(clientId)).toMatchObject({ endedAtMs: expect.any(Number) })
     expect(warnings.slice(1)).toEqual([
-      expect.stringMatching(/^The change was made, and marked in the cache\. .*: npm run -s ops -- partner lockdown acme --tokens-only$/),
+      expect.stringMatching(
+        /^The change was made, and marked in the cache\. .*: npm run -s ops -- partner lockdown acme --tokens-only$/,
+      ),
     ])
   })
 
