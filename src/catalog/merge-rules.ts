@@ -1,7 +1,7 @@
 // Rules for fields that don't merge as one value. Not in plan-schema.ts, because the Worker merges plans without the schema.
 
 export interface MergeRule {
-  /** A list whose items merge one by one. */
+  /** A list whose items merge one by one. Two additions of a plan have no common list: then different lists conflict. */
   isSet?: true
   /** Computes the value from the other fields after the merge. */
   compute?: (fields: Readonly<Record<string, unknown>>) => unknown

@@ -111,7 +111,7 @@ async function computeHash(version: Version): Promise<string> {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Finds the IDs of publications with a plan that is missing, or that does not match its stored hash. No command causes that. */
+/** Finds the IDs of publications with a plan that was added, is missing or does not match its stored hash. No command causes that. */
 export async function findDamagedPublications(db: Database): Promise<number[]> {
   const { publicationId, planId, document, viewableIn, hash } = planVersions
   const damagedIds = new Set<number>()

@@ -11,7 +11,7 @@ import { clientVersion } from './client/investment-plans.mts'
 
 const runProgram = promisify(execFile)
 
-/** Writes both clients, and packs one for npm. Returns the name and the checksum of the package's file. @param folder has a subfolder `client` */
+/** Writes both clients, and packs one for npm. Returns the name and the checksum of the package's file. @param folder an absolute path, with a subfolder `client` */
 export async function writeClients(folder: string) {
   // Replaces the imports of types by the types, because partners get a single file.
   const writeClient = async (file: string, imports: RegExp, types: string) => {

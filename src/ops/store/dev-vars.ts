@@ -31,7 +31,7 @@ export async function readLocalVariables({ vars }: WranglerConfig): Promise<Conf
 
 /**
  * Replaces the file: sets some variables, and deletes variables whose value is null. Other lines stay unchanged.
- * @throws UserError when the file can't be written, or when another variable would change, such as a value of several lines.
+ * @throws UserError when the file can't be read or written, or when another variable would change, such as a value of several lines.
  */
 async function setVariables(file: string, secrets: Record<string, string | null>): Promise<void> {
   const text = await readTextIfExists(file)

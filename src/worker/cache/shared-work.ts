@@ -17,7 +17,6 @@ interface StartedWork<T> {
  * @param clock the time in Unix milliseconds
  */
 export function createSharedWork<T>(clock: () => number) {
-  /** The work by its key, the oldest first. */
   const runningWork = new Map<string, StartedWork<T>>()
 
   function shareWork(key: string, context: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> {
@@ -44,8 +43,7 @@ export function createSharedWork<T>(clock: () => number) {
   /** Removes the work that is too old to settle. Its key may never come again, because many keys have a revision or a change ID. */
   function forgetAbandonedWork(nowMs: number): void {
     for (const [key, { startedAtMs }] of runningWork) {
-      if (startedAtMs + maxWorkMs > nowMs) return
-      runningWork.delete(key)
+      if (startedAtMs + maxWorkMs <= nowMs) runningWork.delete(key)
     }
   }
 

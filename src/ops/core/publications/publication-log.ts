@@ -102,6 +102,7 @@ export interface PublicationWithChanges {
   redoneActor: string | undefined
 }
 
+/** Reads a publication, with a forecast if it is pending. @throws UserError when there is no publication with the ID. */
 export async function requirePublicationWithChanges(store: Store, id: number): Promise<PublicationWithChanges> {
   const { db } = store
   const row = await requirePublication(store, id)

@@ -159,7 +159,8 @@ export async function requirePublication({ db, target }: Store, id: number): Pro
  * Approves a waiting publication: schedules it if its time is in the future, or else publishes it, merged with later changes by others.
  * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
  * @returns undefined when the publication was not approved, because it needs a merge, and others published after `seenRevision`.
- * @throws UserError when the publication conflicts, is by `actor`, does not wait for approval any more, or others published again and again.
+ * @throws UserError when there is no such publication, or it conflicts, is by `actor` or does not wait for approval; also when others published
+ * again and again.
  */
 export async function approvePublication(
   store: Store,
