@@ -36,6 +36,7 @@ export async function* readPages<Row, Key>(
   } while (page.length === limit)
 }
 
+/** Reads the rows of all pages. The parameters are those of `readPages`. */
 export async function readAll<Row, Key>(
   readAfter: (lastKey: Key | undefined, limit: number) => PromiseLike<Row[]>,
   getKey: (row: Row) => Key,

@@ -14,6 +14,7 @@ function getZone(): string {
   return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }
 
+/** @throws UserError for a wrong OPS_TIME_ZONE. */
 function createFormat(): Intl.DateTimeFormat {
   const timeZone = getZone()
   try {

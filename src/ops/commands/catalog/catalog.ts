@@ -42,6 +42,7 @@ const fileVerb = {
   json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
 } as const
 
+/** @throws UserError for any other text than the number of a publication, such as 12. */
 function parsePublicationId(text: string): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
   throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
@@ -117,7 +118,7 @@ export const catalog = {
     example: 'catalog show 12',
     args,
     flags: { review: previewFlags.review },
-    json: 'an object, with each plan before and after',
+    json: 'the publication as an object, with each plan before and after',
     async run({ number: id, json, review }, { store, warn, report }) {
       if (review !== undefined) await checkFileIsNew(review)
       const { row, changes } = await requirePublicationWithChanges(store, id)

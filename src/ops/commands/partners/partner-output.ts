@@ -100,6 +100,7 @@ export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after
   }
 }
 
+/** @returns the letter to a partner whose secrets and tokens were ended, and that gets a new secret. */
 export function formatLockdownLetter(
   { clientId, shortName }: Credentials,
   { before, tokensValidFrom }: Pick<ReplacedSecrets, 'before' | 'tokensValidFrom'>,

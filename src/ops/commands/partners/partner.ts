@@ -84,7 +84,7 @@ export const partner = {
   list: verb({
     help: 'list all partners',
     example: 'partner list --json',
-    json: 'an array',
+    json: 'an array of the partners',
     async run(_, { store, target, clock }) {
       const partners = await listPartners(store)
       const nowMs = clock.nowMs()
@@ -215,7 +215,7 @@ export const partner = {
       since: { ...sinceFlag, help: `${sinceFlag.help}; Cloudflare keeps three months`, default: '30d' },
     },
     store: 'itself',
-    json: 'an array, the latest first',
+    json: 'an array: how many requests got each answer, the latest first',
     async run({ shortName, since }, { target, openUsage, withStore }) {
       const { readPartnerUsage } = await import('../../core/partners/partner-usage.ts')
       const query = await openUsage(target)

@@ -86,7 +86,7 @@ export const compare = verb({
   help: 'name each row of a database copy that the database lacks, or has with other values',
   example: 'compare production.sql --remote --env production',
   args: { file: {} },
-  json: 'an array of rows',
+  json: 'an array of the rows that are missing or differ',
   async run({ file }, { store }) {
     const { lostRows, counts } = await findLostRows(store, file)
     const tableCounts = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)

@@ -61,6 +61,7 @@ export async function readCatalogAt(store: Store, atSeconds?: number): Promise<C
   return { plans, origin: { catalog, revision } }
 }
 
+/** @throws UserError for a time before the first publication. */
 async function requireRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
   // A revision is about the Unix millisecond of its publication. All publications of the second count.
   const lastMillisecond = (atSeconds + 1) * 1000 - 1

@@ -16,6 +16,7 @@ export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
   )
 }
 
+/** @throws UserError for a text that is no CSV, or has too many cells. */
 export function parseCsv(text: string): Spreadsheet {
   try {
     let cellCount = 0

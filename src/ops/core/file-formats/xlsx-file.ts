@@ -37,6 +37,7 @@ function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRowCount = 0 }
   return { name, rows: values, columns, freezePane, cells }
 }
 
+/** @throws UserError for bytes that are no readable .xlsx file. */
 export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   try {
     const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })

@@ -151,6 +151,7 @@ export async function describeMove(
   return `${shortName}: country ${countries.join(' → ')}; plans on its list: ${counts.join(' → ')}.`
 }
 
+/** Generates a client secret, and the hash to store. @throws ConfigError when PBKDF2_ITERATIONS is wrong. */
 export async function generateSecret({ config }: Pick<Store, 'config'>) {
   const clientSecret = generateClientSecret()
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }

@@ -111,6 +111,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof UserError || isCausedBy(error, outdatedSchema) || findFailure(error)?.kind === 'refused'
 }
 
+/** Reads a partner, with the record of its changes. @throws UserError when there is no such partner. */
 async function requireRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
   const partner = await requirePartner(store, name)
   return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
