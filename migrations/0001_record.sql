@@ -26,8 +26,7 @@ CREATE TABLE publications (
   note           TEXT,
   created_at     INTEGER NOT NULL,
   -- The revision of the catalog from which its plans were computed. Only its versions with the same base_revision count. A merge
-  -- with later changes writes a second set of versions with a newer base_revision. Publishing the merge sets this column to the
-  -- newer base_revision.
+  -- with later changes writes versions with a newer base_revision. Publishing the merge writes the newer base_revision here.
   base_revision  INTEGER NOT NULL,
   plan_count     INTEGER NOT NULL, -- A publication of 0 plans only raises the revision, so that cached lists are outdated.
   undone_id      INTEGER, -- The publication that this one takes back.
@@ -74,8 +73,7 @@ CREATE INDEX plan_versions_not_superseded ON plan_versions (plan_id, publication
 
 -- Partners, and who changed them. Each change of a partner is a row with all columns of the partner after the change, and the
 -- newest row says how the partner is now. A change of a signing key is a row with the ID of the key in kid, and no partner: the
--- keys themselves are not in the database. An ID is made as a revision is: the newest ID plus 1, and at least the time in Unix
--- milliseconds.
+-- keys themselves are not in the database. IDs are made as revisions are: see src/db/record-numbers.ts.
 CREATE TABLE change_record (
   id                INTEGER PRIMARY KEY,
   changed_at        INTEGER NOT NULL,
@@ -110,8 +108,7 @@ CREATE INDEX change_record_by_partner ON change_record (partner);
 CREATE INDEX change_record_by_client ON change_record (client_id);
 CREATE INDEX change_record_with_secrets ON change_record (partner) WHERE secrets IS NOT NULL;
 
--- How to reach a partner. A contact is the address of a person, so no log contains it, and it is deleted when the partner ends. A
--- contact is not part of the record: a row of change_record says only that a contact was set.
+-- How to reach a partner: the address of a person. No log and no row of change_record has it. It is deleted when the partner ends.
 CREATE TABLE partner_contacts (
   partner TEXT PRIMARY KEY,
   contact TEXT NOT NULL CHECK (length(contact) BETWEEN 1 AND 200)

@@ -60,7 +60,6 @@ export interface ListWithEtag {
   plans: Plan[]
 }
 
-/** The times are Unix milliseconds. */
 interface Token {
   value: string
   renewAtMs: number
@@ -108,7 +107,6 @@ export class InvestmentPlansClient {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)
     if (savedList) this.#storeList(query, savedList)
-    // Every `endMs` is a time of `performance.now()`.
     const endMs = performance.now() + deadlineMs
     for (let retries = 0; ; retries++) {
       try {
@@ -123,7 +121,6 @@ export class InvestmentPlansClient {
     }
   }
 
-  /** Requests the plans with the current token, and again with a new token if the service refuses the first. */
   async #requestAndRenewToken(query: string, endMs: number): Promise<ListWithEtag> {
     const token = await this.#getToken(endMs)
     try {
@@ -136,7 +133,6 @@ export class InvestmentPlansClient {
     return this.#requestPlans(query, await this.#getToken(endMs), endMs)
   }
 
-  /** Makes one request. Returns the stored list if the service confirms it with a 304. */
   async #requestPlans(query: string, token: Token, endMs: number): Promise<ListWithEtag> {
     const list = this.#lists.get(query)
     const headers = { Authorization: `Bearer ${token.value}`, ...(list?.etag && { 'If-None-Match': list.etag }) }

@@ -120,8 +120,7 @@ class InvestmentPlansClient:
         """Returns the plans that match all filters, in ascending order of id. Don't modify them: the client keeps them.
 
         Every call asks the service, which sends the list only if it has changed. Raises InvestmentPlansError when the service
-        refuses the request, or fails until the last retry or the deadline. Raises ValueError for an unknown filter, which the
-        service would ignore.
+        refuses the request, or fails until the last retry or the deadline, and ValueError for an unknown filter.
         """
         return self.fetch_list(filter)["plans"]
 
@@ -130,7 +129,6 @@ class InvestmentPlansClient:
         query = _format_query(filter)
         if saved_list:
             self._store_list(query, saved_list)
-        # Every end is a time of time.monotonic().
         end = time.monotonic() + self._deadline_seconds
         delays = iter(self._retry_delays_seconds)
         while True:
@@ -146,7 +144,6 @@ class InvestmentPlansClient:
             time.sleep(pause)
 
     def _request_and_renew_token(self, query: str, end: float) -> ListWithEtag:
-        """Requests the plans with the current token, and again with a new token if the service refuses the first."""
         token = self._get_token(end)
         try:
             return self._request_plans(query, token, end)
@@ -158,7 +155,6 @@ class InvestmentPlansClient:
         return self._request_plans(query, self._get_token(end), end)
 
     def _request_plans(self, query: str, token: str, end: float) -> ListWithEtag:
-        """Makes one request. Returns the stored list if the service confirms it with a 304."""
         stored_list = self._lists.get(query)
         headers = {"Authorization": f"Bearer {token}"}
         if stored_list and stored_list["etag"]:
@@ -192,7 +188,6 @@ class InvestmentPlansClient:
             return self._token
 
     def _request_token(self, end: float) -> str:
-        """Requests a new token, and stores it with the time of its renewal and of its end."""
         requested_at = time.time()
         status, headers, body = self._send("POST", "/auth", {"Authorization": f"Basic {self._basic}"}, end)
         token, lifetime = _read(body, "access_token"), _read(body, "expires_in")
