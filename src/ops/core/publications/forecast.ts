@@ -117,7 +117,7 @@ function forecastPublication(
   return { obstacle: restoredIds.has(id) ? { kind: 'restored' } : finder.findObstacle(), changes }
 }
 
-/** Adds the IDs of the publications that cause a conflict. @param earlier the changes of all earlier publications, by ID. */
+/** Adds the IDs of the publications that cause a conflict. @param earlier the changes of the scheduled publications before it, by ID. */
 function addCauses(obstacle: Obstacle, earlier: ReadonlyMap<number, readonly PlanChange[]>): Obstacle {
   if (obstacle.kind !== 'changed_fields') return obstacle
   const listCausingFields = createCauseFinder(obstacle.conflicts)
