@@ -148,7 +148,7 @@ export const catalog = {
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const undoChange = await prepareUndo(run.store, id, { plans, exceptChanged })
       const describeEffectToConfirm = (changes: readonly PlanChange[]) =>
-        `${formatPlanCount(changes.length)} will be as before publication ${id}.`
+        `Publication ${id} will be taken back in ${formatPlanCount(changes.length)}.`
       return publishChange({ ...undoChange, dueAt: at }, run, { describeEffectToConfirm, dryRun, review })
     },
   }),

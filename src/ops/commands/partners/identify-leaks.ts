@@ -70,7 +70,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     throw new UserError([...liveSecrets.problems, 'Not everything could be read: run the command again later.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
-  const noMatchMessage = `Nothing matches a live secret, token or key of ${where}: each leak has ended, or belongs to another environment.`
+  const noMatchMessage = `No listed leak matches a live secret, token or key of ${where}: each has ended, or belongs to another environment.`
   return { ...output, reasonToAct: rows.some((row) => 'ifItLeaked' in row) ? undefined : noMatchMessage }
 }
 
@@ -99,7 +99,7 @@ async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<LiveSe
   return { target, nowSeconds, owners, keys, problems }
 }
 
-/** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing live matches, or no partner is known. */
+/** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing matches, or no partner is known. */
 async function makeLeakFields(leak: Leak, liveSecrets: LiveSecrets): Promise<object> {
   const { line, kind } = leak
   const { owners, target, nowSeconds } = liveSecrets

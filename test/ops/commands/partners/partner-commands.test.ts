@@ -189,7 +189,7 @@ describe('partner identify', () => {
     const others = Array.from({ length: 11 }, () => generateClientSecret())
     expect(await read([...others.slice(1), ...secrets])).toEqual({
       code: 3,
-      stderr: expect.stringMatching(/^Leaks not listed: 2\. .*\nNothing matches a live secret/),
+      stderr: expect.stringMatching(/^Leaks not listed: 2\. .*\nNo listed leak matches a live secret/),
       answers: Array.from({ length: 10 }, (_, index) => String(index + 1)),
     })
     const { stdout } = await identify([others[0], ...secrets].join('\n'))
