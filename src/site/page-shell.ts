@@ -96,7 +96,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
 /** A page with fewer headings of level 2 has no "On this page". */
 const minHeadings = 4
 
-/** Returns the page's content as HTML, with "Copy page" and "On this page" below the title. */
+/** Returns the page's content as HTML, with "Copy page" and "On this page" below the title. The page for status 404 has no "Copy page". */
 async function insertTools({ body, markdown }: Page): Promise<string> {
   const text = String(await body)
   const copyButton = markdown && html`<button class="copy copy-page" type="button">Copy page</button>`

@@ -53,8 +53,8 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
     } finally {
       await close()
     }
-  } catch (thrown) {
-    const error = unwrapQueryError(thrown)
+  } catch (thrownError) {
+    const error = unwrapQueryError(thrownError)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema)) {
       throw new UserError([`The local database in ${folder} is not migrated.`, `Run: ${migrateCommand}`])

@@ -38,8 +38,8 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
       ...openNamespace(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
-  } catch (thrown) {
-    const error = unwrapQueryError(thrown)
+  } catch (thrownError) {
+    const error = unwrapQueryError(thrownError)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema))
       throw new UserError([`The database of [env.${target.env}] is not migrated.`, `Run: ${describeMigrate(target)}`])
@@ -75,16 +75,11 @@ function formatParameter(param: unknown): string {
 }
 
 /** Reads the rows of a result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`. Only `run` may have none. */
-function parseRows<Row extends unknown[]>(result: unknown, method: 'values' | 'run'): Row[] {
+function parseRows(result: unknown, method: 'values' | 'run'): unknown[][] {
   const rows = readPath(result, 0, 'results', 'rows')
-  if (isRows<Row>(rows)) return rows
+  if (Array.isArray(rows) && rows.every((row) => Array.isArray(row))) return rows
   if (method === 'run') return []
   throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
-}
-
-/** Checks only that rows are arrays: the query determines their columns. */
-function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
-  return Array.isArray(rows) && rows.every((row) => Array.isArray(row))
 }
 
 /** Tells if D1's read replication is on: then a Worker reads from the nearest replica of the database. */

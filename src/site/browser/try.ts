@@ -2,6 +2,7 @@
 import { html } from 'hono/html'
 import { readFilterValue, planFilters, readPathText, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
+import { parseJson } from '../../json.ts'
 import { InvestmentPlansClient } from '../client/investment-plans.mts'
 import { renderCodeBlock } from '../code-block.ts'
 import type { Markup } from '../page-shell.ts'
@@ -122,11 +123,8 @@ function formatCurl(url: string): string {
 }
 
 function formatBody(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
+  const body = parseJson(text)
+  return body === undefined ? text : JSON.stringify(body, null, 2)
 }
 
 /** Returns the first element that matches. @throws Error if there is none, or it has another type: a bug of the site */

@@ -89,15 +89,15 @@ export function indexSharedObjects(plans: readonly CatalogPlan[]): SharedObjects
   return new Map(objects.map((object) => [makeValueKey(object), object.value]))
 }
 
-/** Applies a patch to the plan `before`, and checks the plan. @param shared the objects that the patch may refer to by their IDs. */
+/** Applies a patch to the plan `before`, and checks the plan. @param sharedObjects the objects that the patch may refer to by their IDs. */
 export function applyPatch(
   before: CatalogPlan,
   { fields, place }: FieldPatch,
-  shared: SharedObjects,
+  sharedObjects: SharedObjects,
 ): { plan: CatalogPlan } | { defects: Defect[] } {
   const patchedPlan: Record<string, unknown> = { ...before }
   for (const [name, value] of Object.entries(fields)) {
-    patchedPlan[name] = patchField(name, Reflect.get(before, name), value, shared)
+    patchedPlan[name] = patchField(name, Reflect.get(before, name), value, sharedObjects)
   }
   // Unless the patch opens or closes the plan, the note decides: a plan is open if it has no note.
   if (patchedPlan['isInvestable'] === before.isInvestable)
@@ -115,12 +115,12 @@ export function applyPatch(
   return { defects }
 }
 
-/** @param given the value in the patch. An object or amounts have only the members to change; null removes an amount. */
-function patchField(name: string, before: unknown, given: unknown, shared: SharedObjects): unknown {
+/** @param patchValue the value in the patch. An object or amounts have only the members to change; null removes an amount. */
+function patchField(name: string, before: unknown, patchValue: unknown, sharedObjects: SharedObjects): unknown {
   const shape = planFields.find((field) => field.name === name)?.shape
-  if (!isJsonObject(given) || shape === undefined || 'kind' in shape) return given
-  if ('members' in shape) return patchObject(name, getObjectOrEmpty(before), given, shared)
-  const amounts = { ...getObjectOrEmpty(before), ...given }
+  if (!isJsonObject(patchValue) || shape === undefined || 'kind' in shape) return patchValue
+  if ('members' in shape) return patchObject(name, getObjectOrEmpty(before), patchValue, sharedObjects)
+  const amounts = { ...getObjectOrEmpty(before), ...patchValue }
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== null))
 }
 
@@ -137,12 +137,12 @@ function patchObject(
   field: string,
   before: Record<string, unknown>,
   patch: Record<string, unknown>,
-  shared: SharedObjects,
+  sharedObjects: SharedObjects,
 ): Record<string, unknown> | null {
   const patchedObject = { ...before, ...patch }
   if (patch['id'] === null || Object.values(patchedObject).every((value) => value === null)) return null
   if (patch['id'] === undefined || patch['id'] === before['id']) return patchedObject
-  const otherObject = shared.get(makeValueKey({ field, id: patch['id'] }))
+  const otherObject = sharedObjects.get(makeValueKey({ field, id: patch['id'] }))
   // A row of an exported spreadsheet also gives the members that did not change: they belong to the object before.
   const changedMembers = Object.entries(patch).filter(([member, value]) => value !== before[member])
   return otherObject ? { ...otherObject, ...Object.fromEntries(changedMembers) } : patch
@@ -154,7 +154,7 @@ export function applyPatches(
   catalog: readonly CatalogPlan[],
 ): { plans: CatalogPlan[]; defects: Defect[] } {
   const plansByIdentifier = new Map(catalog.map((plan) => [plan.identifier, plan]))
-  const shared = indexSharedObjects(catalog)
+  const sharedObjects = indexSharedObjects(catalog)
   const plans: CatalogPlan[] = []
   const defects = [...update.defects]
   for (const { identifier, ...patch } of update.patches) {
@@ -168,7 +168,7 @@ export function applyPatches(
       defects.push({ place, expected, found: describeValue(identifier), fix })
       continue
     }
-    const result = applyPatch(plan, patch, shared)
+    const result = applyPatch(plan, patch, sharedObjects)
     if ('plan' in result) plans.push(result.plan)
     else defects.push(...result.defects)
   }

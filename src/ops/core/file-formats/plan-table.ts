@@ -149,7 +149,7 @@ function locateRow({ name }: Sheet, index: number): Place {
   return { kind: 'row', owner: `${sheet}row ${index + 1}` }
 }
 
-/** @returns the columns of plan fields, the position of `exportedFrom` (undefined without this column), and the names of ignored columns. */
+/** @returns the columns of plan fields, the position of `exportedFrom` (undefined without this column), the names of ignored columns, and the defects. */
 function readHeader(sheet: Sheet, headerIndex: number) {
   const place = locateRow(sheet, headerIndex)
   const [names = [], ...body] = sheet.rows.slice(headerIndex)

@@ -175,7 +175,7 @@ async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Pro
   }
 }
 
-/** Writes the mark with the time at which access last ended according to the record. A suspension that was lifted does not count. */
+/** Writes the mark with the time at which access last ended according to the record, 0 if it never ended. A suspension that was lifted does not count. */
 function writeRecordedMark(store: Store, { partner, entries }: RecordedPartner): Promise<void> {
   const lastEnd = entries.find(({ kind }) => endingKinds.has(kind))
   const endTimes = [entries[0]?.suspendedAt, lastEnd?.changedAt, partner.secretEndedAt]

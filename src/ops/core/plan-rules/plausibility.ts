@@ -86,6 +86,7 @@ function findNewDuplicateNames(changes: readonly PlanChange[], namesakes: readon
   const newlyNamedPlans = changes.flatMap(listNewlyNamed)
   const identifiers = new Set(newlyNamedPlans.map(({ identifier }) => identifier))
   const otherChangedPlans = changes.flatMap(({ after }) => (after && !identifiers.has(after.identifier) ? after : []))
+  // The newly named plans come first, because `findDuplicateNames` reports a plan that has the name of a later plan.
   const duplicateNames = findDuplicateNames([...newlyNamedPlans, ...otherChangedPlans, ...namesakes])
   return duplicateNames.filter(({ subject }) => identifiers.has(subject))
 }

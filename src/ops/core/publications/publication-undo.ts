@@ -110,7 +110,7 @@ const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
 /**
  * Cancels the old publication after its redo. If the old publication was published during the redo, cancels the new one instead, unless
  * the new one is published already.
- * @returns a sentence for the operator when this call has not cancelled the old publication.
+ * @returns a sentence for the operator when this call has not cancelled the old publication. @throws when the database fails.
  */
 export async function cancelRedone(
   store: Store,

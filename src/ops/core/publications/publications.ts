@@ -172,7 +172,10 @@ export async function approvePublication(
   checkApprovable(store, rowBefore, actor)
   const decision = { publicationId, actor, note }
   const isInFuture = rowBefore.dueAt !== null && rowBefore.dueAt > (await selectNowSeconds(store.db))
-  const isScheduled = isInFuture && (await approveAndSchedule(store, decision))
+  const tryToSchedule = () => approveForLater(store.db, decision)
+  // The approval stays in the row when the publication is published, cancelled or conflicts.
+  const isByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
+  const isScheduled = isInFuture && (await changeStateOnce(store, publicationId, tryToSchedule, isByActor))
   const outcome = isScheduled ? 'decided' : await approveNow(store, decision, seenRevision)
   if (outcome === 'unseen') return undefined
   const row = await requirePublication(store, publicationId)
@@ -191,14 +194,6 @@ export function checkApprovable(store: Store, row: PublicationRow, actor: string
 }
 
 const notWaiting = 'does not wait for approval'
-
-/** Schedules a waiting publication for its time. @returns false when the publication is due already, or does not wait any more. */
-function approveAndSchedule(store: Store, decision: Decision): Promise<boolean> {
-  const { publicationId, actor } = decision
-  const tryToApprove = () => approveForLater(store.db, decision)
-  // The approval stays in the row when the publication is published, cancelled or conflicts.
-  return changeStateOnce(store, publicationId, tryToApprove, ({ approvedBy }) => approvedBy === actor)
-}
 
 /**
  * Publishes a waiting publication, or ends it as conflicted: then the result is `decided`. Otherwise, nothing changes. The result is
@@ -227,7 +222,7 @@ async function approveNow(
   return isEnded ? 'decided' : 'unchanged'
 }
 
-/** @throws UserError when the publication is published or cancelled already. @returns the row of the cancelled publication. */
+/** @throws UserError when there is no such publication, or it is published or cancelled already. @returns the row of the cancelled publication. */
 export async function cancelPublication(
   store: Store,
   publicationId: number,

@@ -110,12 +110,12 @@ export interface LostRow {
 export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or is no database copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)
-  const current = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
+  const currentDatabase = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
   const lostRows: LostRow[] = []
   const counts: Record<string, number> = {}
   try {
     for (const table of Object.keys(comparedTables)) {
-      const tableResult = compareTable(table, copy, current)
+      const tableResult = compareTable(table, copy, currentDatabase)
       counts[table] = tableResult.count
       lostRows.push(...tableResult.lostRows)
     }
@@ -125,11 +125,11 @@ export async function findLostRows(store: Store, file: string) {
   return { lostRows, counts }
 }
 
-function compareTable(table: string, copy: TemporaryDatabase, current: TemporaryDatabase) {
+function compareTable(table: string, copy: TemporaryDatabase, currentDatabase: TemporaryDatabase) {
   const { key = [], nameColumn, successorSql } = comparedTables[table] ?? {}
   const keyCondition = key.map((column) => `${column} = ?`).join(' and ')
-  const rowQuery = current.prepare(`select * from "${table}" where ${keyCondition}`)
-  const successorQuery = successorSql === undefined ? undefined : current.prepare(successorSql)
+  const rowQuery = currentDatabase.prepare(`select * from "${table}" where ${keyCondition}`)
+  const successorQuery = successorSql === undefined ? undefined : currentDatabase.prepare(successorSql)
   const namingColumns = nameColumn === undefined ? key : [...key, nameColumn]
   const lostRows: LostRow[] = []
   let count = 0

@@ -122,7 +122,7 @@ async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promis
   })
 }
 
-/** Checks that a partner gets a token, and lists its plans. @param authorization the Authorization header with its credentials. */
+/** Checks that a partner gets a token, and lists its plans. The first two checks set `headers` and `etag` for the later checks. @param authorization the header with the credentials. */
 async function checkPartner(authorization: string, shortName: string, check: SmokeCheck): Promise<void> {
   const plansPath = `${api}/${shortName}/plans`
   let headers = {}
