@@ -71,9 +71,9 @@ export function throwAsUserError(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
 }
 
-/** Tells if the message of the innermost cause contains `text`. The errors around the cause may quote parameters with any text. */
-export function isCausedBy(error: unknown, text: string | RegExp): boolean {
-  return getCauseMessage(error).search(text) !== -1
+/** Tells if the message of the innermost cause matches `pattern`. The errors around the cause may quote parameters with any text. */
+export function isCausedBy(error: unknown, pattern: RegExp): boolean {
+  return pattern.test(getCauseMessage(error))
 }
 
 /** @returns the message of the innermost cause of an error; empty for a value that is not an Error. */

@@ -139,7 +139,7 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
 
   test('nothing of a statement that fails takes effect, and the error says why', async () => {
     const twice = await catchError(({ db }) => db.run(sql`${insert('one')}, ('two', 'Two'), ('one', 'Twice')`))
-    expect(isCausedBy(twice, 'UNIQUE constraint failed: partner_contacts.partner')).toBe(true)
+    expect(isCausedBy(twice, /UNIQUE constraint failed: partner_contacts\.partner/)).toBe(true)
     expect(await open(({ db }) => db.values(sql`select * from partner_contacts`))).toEqual([])
   })
 
@@ -147,14 +147,14 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
     const list = (count: number) => sql.join(Array<SQL>(count).fill(sql`${'x'}`), sql`, `)
     expect(await open(({ db }) => db.values(sql`select 1 where 'x' in (${list(100)})`))).toEqual([[1]])
     const error = await catchError(({ db }) => db.values(sql`select 1 where 'x' in (${list(101)})`))
-    expect(isCausedBy(error, 'too many SQL variables')).toBe(true)
+    expect(isCausedBy(error, /too many SQL variables/)).toBe(true)
   })
 
   test('a parameter has at most 2,000,000 bytes, except in the local runtime', async () => {
     const read = (bytes: number) => catchError(({ db }) => db.values(sql`select 1 where ${'x'.repeat(bytes)} <> ''`))
     expect(await read(2_000_000)).toEqual([[1]])
     const larger = await read(2_000_001)
-    expect(isCausedBy(larger, 'string or blob too big')).toBe(kind !== 'local')
+    expect(isCausedBy(larger, /string or blob too big/)).toBe(kind !== 'local')
   })
 
   test('a publication of plans with large texts is staged whole', async () => {
