@@ -17,7 +17,7 @@ import { forceFlag, parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
 export const doctor = verb({
-  help: 'check an environment: migrations, catalog, record, plans, cache and keys; an operator must fix each problem',
+  help: 'check an environment, such as its migrations, plans, publications and keys; an operator must fix each problem',
   example: 'doctor --remote --env staging',
   flags: { catalog: { help: 'check only the plans: figures, dates, names, and the lists of countries' } },
   store: 'itself',

@@ -147,7 +147,7 @@ async function markAfterChange(
     await writeRecordedMark(store, afterChange)
   } catch (error) {
     const repeatAdvice = secretKinds.has(kind)
-      ? ` To mark the cache, run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
+      ? ` To mark the cache, which also ends all tokens, run: ${partnerCommand('lockdown', shortName, '--tokens-only')}`
       : ' Run the command again.'
     warn(
       `${describeFailedMark(error)} The change was made, and takes effect within ${freshness}, but while the database fails, the old copy can be used for up to ${staleIfErrorHours} hours.${endsAccess(kind) ? repeatAdvice : ''}`,
@@ -159,7 +159,7 @@ async function markAfterChange(
     const logCommand = describeCommand(store.target, 'log', '--partner', shortName)
     const markCommand = partnerCommand('lockdown', shortName, '--tokens-only')
     warn(
-      `The change was made, and marked in the cache. Then the database failed: a newer mark by somebody else may be lost. When the database answers again, see: ${logCommand}. If a newer change ended access, mark the cache again: ${markCommand}`,
+      `The change was made, and marked in the cache. Then the database failed: a newer mark by somebody else may be lost. When the database answers again, see: ${logCommand}. If a newer change ended access, mark the cache again, which also ends all tokens: ${markCommand}`,
     )
   } else if (newest.entries.length !== afterChange.entries.length) await markAfterChange(store, warn, newest, kind)
 }
