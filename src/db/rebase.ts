@@ -170,7 +170,7 @@ const selectSharedValues = (document: SQLWrapper) => sql`(
 /**
  * Writes the condition for `readComparedPlans` that selects plans of some publications.
  * @param scope `all`: all plans of the publications. `may-conflict`: only plans that can cause a conflict, because others changed the plan
- * after the base, two of the publications change the plan, or the publication changes a shared value of the plan.
+ * after the base, two of the publications change the plan, or the publication changes the identifier or an object of the plan.
  * @param planIds the IDs of plans that the scope `may-conflict` selects in any case. The scope `all` ignores them.
  */
 export function writeScopeCondition(

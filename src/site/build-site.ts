@@ -24,7 +24,7 @@ import { notFoundPage } from './not-found-page.ts'
 const source = import.meta.dirname
 const modules = join(source, '../../node_modules')
 
-/** Checks the value of SITE_ORIGIN, and returns it. An empty origin is valid. @throws Error for any other value that is no origin. */
+/** Checks the value of SITE_ORIGIN, and returns it. @throws Error unless it is empty, or an origin as `readOrigin` returns it. */
 export function parseSiteOrigin(value = ''): string {
   if (value === '' || readOrigin(value) === value) return value
   throw new Error(

@@ -104,7 +104,7 @@ async function insertTools({ body, markdown }: Page): Promise<string> {
   return text.replace('</h1>', (endTag) => `${endTag}\n${String(tools)}`)
 }
 
-/** Renders "On this page": a link to each heading of level 2. @param body the page's content as HTML */
+/** Renders "On this page": a link to each heading of level 2. Renders nothing for fewer than `minHeadings`. @param body the page's content as HTML */
 function renderContents(body: string): Markup | string {
   const headings = [...body.matchAll(/<h2 id="([^"]+)">([^]*?)<\/h2>/g)]
   if (headings.length < minHeadings) return ''

@@ -69,8 +69,8 @@ export const keys = {
       const secrets = await run.openSecrets(run.target)
       const { live: liveNames } = await secrets.list()
       if (!liveNames.includes(formatKeyName(kid))) throw makeUnknownKeyError(kid, run.target)
-      const isRecorded = await recordIfMissing(store, attribution, 'keys-rotate', kid)
-      const message = isRecorded
+      const wasMissing = await recordIfMissing(store, attribution, 'keys-rotate', kid)
+      const message = wasMissing
         ? `Recorded the key ${kid}.`
         : `The record already has the key ${kid}; nothing changed.`
       return makeOutputAfterChange(store, run, message)
@@ -93,8 +93,8 @@ async function dropLeakedKey(kid: string, run: ChangeRun): Promise<Output> {
   }
   run.warn(`${formatTarget(target)} The key ${kid} is not in use.`)
   await run.confirm(`The drop of the key ${kid} will be recorded.`)
-  const isRecorded = await recordIfMissing(store, attribution, 'keys-drop', kid)
-  const message = isRecorded
+  const wasMissing = await recordIfMissing(store, attribution, 'keys-drop', kid)
+  const message = wasMissing
     ? `Recorded the drop of the key ${kid}.`
     : `The record already has the drop of the key ${kid}; nothing changed.`
   return makeOutputAfterChange(store, run, message)

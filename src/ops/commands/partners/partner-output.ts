@@ -81,7 +81,7 @@ Remove the token from every place where others could read it, such as a log.`
   return `Send this text to the partner:\n${frameLetter(letter)}`
 }
 
-/** @returns the words after `partner` of the command that takes a change back; undefined when no command does. */
+/** @returns the words after `partner` of the command that takes a change back, such as `set acme contact=null`; undefined when no command does. */
 export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after: Partner): string[] | undefined {
   const { shortName } = before
   const changedFields = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])

@@ -265,7 +265,7 @@ const whyUnchanged: Partial<Record<PartnerRequest['kind'], string>> = {
   end: 'had already ended',
 }
 
-/** Changes a partner. @returns the partner after the change, and its fields with a note: when the change takes effect, and how to take it back. */
+/** Changes a partner, and throws as `changePartner` does. @returns the partner after the change, and its fields with a note: nothing changed, or how to take the change back. */
 async function changeAccount(
   run: ChangeRun,
   name: string,

@@ -112,15 +112,15 @@ const minuteMs = 60_000
 /** Added to each wait: a timer may fire a few milliseconds early, when the publications of the next minute are not due yet. */
 const marginMs = 100
 
-/** Runs `work` at the start of every minute, even if an earlier run has not ended. @param work must not throw. */
+/** Runs `work` at the start of every minute, even if an earlier run has not ended. @param work must not reject. */
 function runEveryMinute(work: () => Promise<void>): void {
   const untilNextMinuteMs = minuteMs - (Date.now() % minuteMs)
-  const scheduleNextRunAndRun = () => {
+  const timer = setTimeout(() => {
     runEveryMinute(work)
     void work()
-  }
-  // unref: the timer does not keep the process alive.
-  setTimeout(scheduleNextRunAndRun, untilNextMinuteMs + marginMs).unref()
+  }, untilNextMinuteMs + marginMs)
+  // The timer does not keep the process alive.
+  timer.unref()
 }
 
 /** Wrangler dev runs no Cron Trigger by itself. @returns why the schedule failed; undefined when it succeeded. */

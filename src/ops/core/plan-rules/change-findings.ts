@@ -68,7 +68,7 @@ export function findLostReturns({ before, after }: ChangedPlan): PlanFinding[] {
   })
 }
 
-/** Finds a performanceDate that goes back, or that goes forward although no return gets a new number. */
+/** Finds a performanceDate that goes back, or that goes forward although the plan has returns and none gets a new number. */
 export function findWrongDate({ before, after }: ChangedPlan): PlanFinding[] {
   const finding = { subject: after.identifier, field: 'performanceDate' }
   const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`

@@ -140,7 +140,7 @@ function requirePublishedOrPending({ target }: Store, row: PublicationRow): Publ
   )
 }
 
-/** Tells if another operator must approve each publication of this environment, by `CATALOG_APPROVAL` in wrangler.toml. */
+/** Tells if another operator must approve each publication of this environment, by `CATALOG_APPROVAL` in wrangler.toml. @throws UserError for a wrong value. */
 export function readNeedsApproval({ config }: Store): boolean {
   const { CATALOG_APPROVAL: approval = 'off' } = config
   if (approval === 'required') return true
@@ -250,7 +250,7 @@ export function isOpen({ state }: Pick<PublicationRow, 'state'>): boolean {
   return openStates.some((open) => open === state)
 }
 
-/** @param problem the end of a sentence about the publication, such as `can’t be cancelled`. */
+/** @param problem the words between `Publication 12` and its state, such as `can’t be cancelled`. */
 export function makeStateError({ target }: Store, row: PublicationRow, problem: string): UserError {
   const { id, state, decidedBy } = row
   const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
