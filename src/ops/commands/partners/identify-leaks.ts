@@ -67,7 +67,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   }
   if (liveSecrets.problems.length > 0) {
     run.print(output)
-    throw new UserError([...liveSecrets.problems, 'Not everything could be read: run the command again later.'])
+    throw new UserError([...liveSecrets.problems, 'Not everything could be read: fix that, or wait, and try again.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
   const noMatchMessage = `No listed leak matches a live secret, token or key of ${where}: each has ended, or belongs to another environment.`

@@ -74,7 +74,7 @@ function parseFile(text: string): { value: unknown; wrongNames: Path[] } {
   }
 }
 
-/** Makes the defect for a repeated or unsafe name of a field. @param path the path of the field in the file. */
+/** Makes the defect for a repeated name of a field, or for the unsafe name `__proto__`. @param path the path of the field in the file. */
 function makeWrongNameDefect(file: unknown, path: Path): Defect {
   const [list, index, ...pathInPlan] = path
   const isInPlan = list === 'plans' && typeof index === 'number'

@@ -104,7 +104,7 @@ function makeMissingHeaderDefect(sheets: readonly Sheet[]): Defect {
     place: wholeFile,
     expected: 'a row with the names of the columns, one of them identifier',
     found: 'none',
-    fix: `${firstRowSentence ?? ''}For a file to fill: ${prefixWithNpm('catalog export --for figures --output figures.xlsx')}`,
+    fix: `${firstRowSentence ?? ''}For a file to fill: ${prefixWithNpm('catalog export --output plans.xlsx')}`,
   }
 }
 

@@ -86,7 +86,7 @@ function describeDistance(from: string, to: string): string {
   return days === 1 ? '1 day' : `${days} days`
 }
 
-/** @returns the text and what a wrong encoding did to its letters, such as `"M???" lost letters in a wrong encoding`; otherwise undefined. */
+/** @returns a text such as `"CafÃ©" is probably "Café" in a wrong encoding` or `"M???" lost letters in a wrong encoding`; undefined for right letters. */
 function describeBrokenLetters(text: string): string | undefined {
   const original = repairLetters(text)
   if (original !== undefined) return `${abbreviatePair(text, original).join(' is probably ')} in a wrong encoding`

@@ -28,8 +28,8 @@ export interface UndoChoice {
 
 /**
  * Computes the publication that takes back publication `id`, and keeps later changes of other fields.
- * @throws UserError when publication `id` was not published, or nothing of it is left to take back. Without `exceptChanged`, also throws when
- * others changed the same fields later.
+ * @throws UserError when publication `id` does not exist or was not published, or nothing of it is left to take back. Without
+ * `exceptChanged`, also throws when others changed the same fields later.
  */
 export async function prepareUndo(
   store: Store,
@@ -71,7 +71,7 @@ export async function prepareUndo(
  * Computes the publication that makes the unpublished publication `id` again. Its values overwrite later changes by others, unless
  * `exceptChanged` leaves out the plans with such changes.
  * @param at the time of the new publication, in Unix seconds. Default: the time of the old publication if that is in the future, or now.
- * @throws UserError when publication `id` was published, or nothing of it is left to publish.
+ * @throws UserError when publication `id` does not exist or was published, or nothing of it is left to publish.
  */
 export async function prepareRedo(
   store: Store,

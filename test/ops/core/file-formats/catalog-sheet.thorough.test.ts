@@ -262,7 +262,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
       'Sheet "Plans", row 1: expected the name of a column; found "Identifier". Did you mean identifier?',
     ])
     expect(listDefects({ ...makeSheet(), rows: [['a']] })).toEqual([
-      'The file: expected a row with the names of the columns, one of them identifier; found none. The first row is ["a"]. For a file to fill: npm run -s ops -- catalog export --for figures --output figures.xlsx',
+      'The file: expected a row with the names of the columns, one of them identifier; found none. The first row is ["a"]. For a file to fill: npm run -s ops -- catalog export --output plans.xlsx',
     ])
   })
 
