@@ -215,7 +215,7 @@ export const partner = {
       since: { ...sinceFlag, help: `${sinceFlag.help}; Cloudflare keeps three months`, default: '30d' },
     },
     store: 'itself',
-    json: 'an array: how many requests got each answer, the latest first',
+    json: 'an array: for each kind, status and error, the number of requests and the time of the latest; sorted by this time, the latest first',
     async run({ shortName, since }, { target, openUsage, withStore }) {
       const { readPartnerUsage } = await import('../../core/partners/partner-usage.ts')
       const query = await openUsage(target)
