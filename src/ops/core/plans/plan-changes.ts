@@ -17,7 +17,7 @@ export interface PreparedPlan extends PreparedChange {
   plan: CatalogPlan
 }
 
-/** Prepares to put a plan on the lists of countries, or with `isViewable` false, to take the plan off these lists. */
+/** Prepares to put a plan on the lists of countries, or with `isViewable` false, to take the plan off these lists. @throws UserError for an unknown country or plan. */
 export async function prepareViewable(
   store: Store,
   identifierOrId: string,
@@ -41,7 +41,7 @@ export function prepareOpening(store: Store, identifierOrId: string): Promise<Pr
   return preparePlan(store, identifierOrId, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
-/** @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value. */
+/** @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`. The value `null` means no value. @throws UserError for wrong assignments or an unknown plan. */
 export async function prepareFields(
   store: Store,
   identifierOrId: string,
@@ -57,7 +57,7 @@ export async function prepareFields(
   })
 }
 
-/** Changes only the fields that the command names. @param computeFields returns their new values, from the plan in the catalog. */
+/** Changes only the fields that the command names. @param computeFields returns their new values, from the plan in the catalog. @throws UserError for an unknown plan. */
 async function preparePlan(
   store: Store,
   identifierOrId: string,

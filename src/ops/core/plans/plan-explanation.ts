@@ -26,7 +26,7 @@ export interface PlanExplanation {
  * Explains whether a partner sees a plan in its list, and why.
  * @param plan the plan's identifier or ID.
  * @param partner the partner's short name or client ID.
- * @param at explains the list as it was or will be at the end of this Unix second. Default: now.
+ * @param at explains the list as it was or will be at the end of this Unix second. Default: now. @throws UserError for an unknown partner.
  */
 export async function explainPlan(
   store: Store,
