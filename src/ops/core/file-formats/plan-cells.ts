@@ -62,10 +62,10 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
   return cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === '')
 }
 
-/** Reads a cell that is not empty. The text `null` gives null, or an empty list. Returns a cell of a wrong type unchanged, so that the schema refuses it. */
+/** Reads a cell. Null and the text `null` give null, or for a list an empty list. Returns a cell of a wrong type unchanged, so that the schema refuses it. */
 export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
-  const isNull = cell === 'null' || (kind !== 'text' && typeof cell === 'string' && cell.trim() === 'null')
-  if (isNull) return getEmptyValue(kind)
+  const value = kind !== 'text' && typeof cell === 'string' ? cell.trim() : cell
+  if (value === null || value === 'null') return kind === 'list' ? [] : null
   switch (kind) {
     case 'text':
       return decodeText(cell)
@@ -80,10 +80,6 @@ export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
     case 'list':
       return typeof cell === 'string' ? cell.split(/[\s,;]+/).filter((word) => word !== '') : cell
   }
-}
-
-export function getEmptyValue(kind: ColumnKind): null | [] {
-  return kind === 'list' ? [] : null
 }
 
 function decodeText(cell: Cell): unknown {

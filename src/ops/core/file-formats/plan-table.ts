@@ -3,15 +3,7 @@ import { prefixWithNpm } from '../../shared/target.ts'
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
 import type { CatalogFile } from './catalog-file.ts'
 import { makeDefectError, makeUnknownNameDefect, wholeFile, type Defect, type Place } from './defect.ts'
-import {
-  decodeCell,
-  describeValue,
-  getEmptyValue,
-  isEmptyCell,
-  showCell,
-  type Cell,
-  type CellFormat,
-} from './plan-cells.ts'
+import { decodeCell, describeValue, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
 import { columnsWithoutAmounts, findColumn, planFields, type PlanColumn } from './plan-columns.ts'
 import { abbreviate, nameSome } from '../../../abbreviate.ts'
 
@@ -247,7 +239,7 @@ export function readFields({ columns }: PlanTable, { cells }: PlanRow, { isParti
     const cell = cells[index] ?? null
     const isEmpty = isEmptyCell(cell)
     if (isEmpty && isPartial) continue
-    const value = isEmpty ? getEmptyValue(kind) : decodeCell(kind, cell)
+    const value = decodeCell(kind, isEmpty ? null : cell)
     if (member === undefined) fields[field] = value
     else Object.assign((fields[field] ??= {}), { [member]: value })
   }
