@@ -258,6 +258,7 @@ export function makeStateError({ target }: Store, row: PublicationRow, problem: 
   return new UserError([
     `Publication ${id} ${problem}: it is ${state}${by}.`,
     ...(state === 'published' ? [`To take it back: ${catalogCommand('undo')}`] : []),
+    ...(state === 'conflicted' ? [`To make it again: ${catalogCommand('redo')}`] : []),
     ...(isPending({ state }) ? [`To stop it: ${catalogCommand('cancel')}`] : []),
   ])
 }

@@ -253,6 +253,7 @@ describe('with approval', () => {
       state: 'conflicted',
       conflict: 'others changed nonInvestableNote of cash',
     })
+    await expect(approvePublication(careful, id, boris)).rejects.toThrow(/ it is conflicted\.\n.* catalog redo \d+$/)
     const change = await prepareRedo(store, id)
     expect(change.warnings).toMatchObject([expect.stringContaining('nonInvestableNote')])
     await publishChange(store, change, request)
