@@ -25,8 +25,9 @@ function styleSheet({ name = 'Sheet1', rows, isFitted = false, redRowCount = 0 }
   const [header = []] = rows
   const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : cell)))
   const columns = header.map((_, column) => {
-    const widths = isFitted ? values.map((row) => String(row[column] ?? '').length + 2) : [defaultWidth]
-    return { width: Math.min(maxFittedWidth, Math.max(...widths)) }
+    // Not Math.max(...): a call can't have as many arguments as a sheet may have rows.
+    const longest = values.reduce((length, row) => Math.max(length, String(row[column] ?? '').length), 0)
+    return { width: isFitted ? Math.min(maxFittedWidth, longest + 2) : defaultWidth }
   })
   const cells = new Map<string, { style: typeof redStyle }>()
   for (let row = 1; row <= redRowCount; row++) {

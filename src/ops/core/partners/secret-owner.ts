@@ -54,9 +54,8 @@ export function findLeaks(text: string): Leaks {
       if (isNewest) newestTokens.set(claims.clientId, { kind, ...secret, claims })
     }
   }
-  leaks.push(...newestTokens.values())
   const getRank = ({ kind }: Leak) => kindsWorstFirst.indexOf(kind)
-  return { leaks: leaks.toSorted((a, b) => getRank(a) - getRank(b)), suspectLines }
+  return { leaks: [...leaks, ...newestTokens.values()].toSorted((a, b) => getRank(a) - getRank(b)), suspectLines }
 }
 
 /** Reads the claims of a token. @param payload the second part of the token. @returns undefined for a token of another service. */

@@ -111,18 +111,13 @@ export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or is no database copy`
   const copy = await openTemporaryDatabase(readStatements(file), complaint)
   const currentDatabase = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
-  const lostRows: LostRow[] = []
-  const counts: Record<string, number> = {}
   try {
-    for (const table of Object.keys(comparedTables)) {
-      const tableResult = compareTable(table, copy, currentDatabase)
-      counts[table] = tableResult.count
-      lostRows.push(...tableResult.lostRows)
-    }
+    const results = Object.keys(comparedTables).map((table) => compareTable(table, copy, currentDatabase))
+    const lostRows = results.flatMap((result) => result.lostRows)
+    return { lostRows, counts: Object.fromEntries(results.map(({ table, count }) => [table, count])) }
   } catch (error) {
     throwAsSqlDefect(complaint, error)
   }
-  return { lostRows, counts }
 }
 
 function compareTable(table: string, copy: TemporaryDatabase, currentDatabase: TemporaryDatabase) {
@@ -146,5 +141,5 @@ function compareTable(table: string, copy: TemporaryDatabase, currentDatabase: T
     const columns = listLostColumns(table, before, after)
     if (columns.length > 0) lostRows.push({ table, row, problem: `differs in ${columns.join(', ')}` })
   }
-  return { lostRows, count }
+  return { table, lostRows, count }
 }

@@ -67,6 +67,19 @@ const queries = [
 ]
 const readAll = async () => Promise.all(queries.map(async (query) => (await DB.prepare(query).all()).results))
 
+test('a database may lack more rows than a call can have arguments', async () => {
+  const tables = [
+    'catalog (id)',
+    'publications (id, base_revision, state)',
+    'plan_versions (publication_id, base_revision, plan_id)',
+    'change_record (id)',
+  ].map((table) => `CREATE TABLE ${table};\n`)
+  const rows = Array.from({ length: 150_000 }, (_, index) => `INSERT INTO change_record VALUES (${index + 1000});\n`)
+  await writeFile(file, [...tables, ...rows].join(''))
+  const { code, stdout } = await run(['compare', file])
+  expect({ code, lines: stdout.split('\n').length - 1 }).toEqual({ code: 3, lines: rows.length })
+})
+
 test('a copy makes the same database, row for row, and only its owner may read it', async () => {
   expect(await run(['copy', '--force', file])).toMatchObject({ code: 0, stdout: '' })
   expect((await stat(file)).mode % 0o1000).toBe(0o600)

@@ -130,6 +130,11 @@ test('hidden sheets, rows and columns are found', async () => {
   ])
 })
 
+test('a sheet may have more rows than a call can have arguments', async () => {
+  const rows = Array.from({ length: 150_000 }, () => ['gold'])
+  await expect(formatXlsx({ name: 'Changes', rows, isFitted: true })).resolves.toBeInstanceOf(Uint8Array)
+})
+
 test('a part may be empty', async () => {
   const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
   for (const level of [0, 6] as const) {
