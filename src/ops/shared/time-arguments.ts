@@ -30,12 +30,12 @@ function formatWallClock(unixSeconds: number): string {
   return createFormat().format(unixSeconds * 1000)
 }
 
-/** @returns a text such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */
+/** @returns a text such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. @throws UserError for a wrong OPS_TIME_ZONE. */
 export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${getZone()} (${formatIsoTime(unixSeconds)})`
 }
 
-/** @returns a cell of a table by its heading, which names the zone: `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`. */
+/** @returns a cell of a table by its heading, which names the zone: `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`. @throws as `formatLocalTime`. */
 export function toTimeColumn(unixSeconds: number): Record<string, string> {
   return { [`time in ${getZone()}`]: formatWallClock(unixSeconds) }
 }

@@ -43,7 +43,7 @@ export async function ensureSigningKey(): Promise<void> {
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
-/** Prints the addresses of API and site, and how to get a token. Creates a demo partner if there is no partner. */
+/** Prints the addresses of API and site. Creates a demo partner, and prints its credentials; if there is a partner, prints how to make it a new secret. */
 export async function printAccess(store: Store, origin: string): Promise<void> {
   process.stdout.write(`
 The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.

@@ -20,7 +20,7 @@ export async function isKeyInUse(secrets: WorkerSecrets, { target }: Store, kid:
   return true
 }
 
-/** Deletes a leaked key, and adds a key that signs at once, in one change of the Worker, without a record. @returns the new KID. */
+/** Deletes a leaked key, and adds a key that signs at once, in one change of the Worker, without a record. @returns the new KID. @throws UserError when the change fails, or may have failed. */
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
   const newKid = chooseFreeKid((await secrets.list()).live, nowSeconds)
