@@ -37,7 +37,7 @@ export async function openTemporaryDatabase(
   const { SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT } = constants
   const database = new Database('')
   let deniedClause: string | undefined
-  // SQLite asks the authorizer before each action of a statement. A function has its name in `detail`.
+  // SQLite asks the authorizer before each action of a statement. A function has its name in `detail`. A refusal sets `deniedClause`.
   const permitOnly = (...actions: number[]) =>
     database.setAuthorizer((action, subject, detail) => {
       if (actions.includes(action) || action === SQLITE_READ) return SQLITE_OK

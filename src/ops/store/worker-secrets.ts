@@ -17,6 +17,7 @@ export interface SecretNames {
 
 export type WorkerSecrets = ReturnType<typeof openWorkerSecrets>
 
+/** The returned functions throw a UserError when Cloudflare or wrangler refuses, fails or can't be reached. */
 export function openWorkerSecrets(target: Target) {
   return {
     /** Lists the secrets of the live versions, and of the latest version. Both lists are empty while there is no Worker. */
@@ -44,7 +45,7 @@ export function openWorkerSecrets(target: Target) {
         `Deploy first: ${describeDeploy(target)}`,
       ])
     },
-    /** Sets secrets, and deletes secrets whose value is null, in one change of the Worker. @throws UserError when wrangler fails. */
+    /** Sets secrets, and deletes secrets whose value is null, in one change of the Worker. */
     put: async (secrets: Record<string, string | null>): Promise<void> => {
       const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
       // Wrangler reads the secrets from standard input, because arguments are visible in process lists.
@@ -53,7 +54,7 @@ export function openWorkerSecrets(target: Target) {
       const lines = output.split('\n').map((line) => line.trim())
       const cloudflareReason = lines.find((line) => /\[code: \d+\]$/.test(line))
       const reason = cloudflareReason ?? lines.find((line) => line.includes('ERROR')) ?? 'wrangler gave no reason'
-      throw new UserError(`The secrets of the Worker could not be changed: ${reason}. ${tokenAdvice}`)
+      throw new UserError(`Wrangler failed, and may not have changed the Worker’s secrets: ${reason}. ${tokenAdvice}`)
     },
   }
 }

@@ -12,7 +12,7 @@ import type { Block } from '../markdown.ts'
 export function createTryForm(origin: string, sandboxOrigin: string | null): Block {
   const isDeployed = origin.startsWith('https:')
   if (sandboxOrigin !== null && isDeployed && origin !== new URL(sandboxOrigin).origin)
-    return `[Go to the sandbox](${new URL('/try', sandboxOrigin).href}), with your credentials of the sandbox. [Support](/support) has them.`
+    return `[Go to the sandbox](${new URL('/try', sandboxOrigin).href}), with your credentials of the sandbox. Ask [support](/support) for them.`
   const markup = html`<p>
       Fill in the credentials of a test partner, not those of your server: <a href="/support">support</a> has some for
       you. This page keeps them in memory only, sends them only to the API, and forgets them when you leave.

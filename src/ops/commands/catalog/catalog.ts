@@ -196,7 +196,7 @@ export const catalog = {
         checkApprovable(run.store, row, run.attribution.actor)
         const note = row.note === null ? [] : [`Note: ${row.note}`]
         const redoneLines =
-          redoneActor === undefined ? [] : [`It republishes publication ${row.redoneId} by ${redoneActor}.`]
+          redoneActor === undefined ? [] : [`Publication ${id} redoes publication ${row.redoneId} by ${redoneActor}.`]
         run.reportBeforeQuestion(describeProposal(row), ...note, ...redoneLines, ...formatDifference(changes))
         const doubts = await readDoubts(run.store, row, changes)
         await writeReview(review, { changes, ...doubts }, run)
@@ -249,7 +249,7 @@ function countKinds(changes: readonly PlanChange[]) {
 /** Publishes the change of a file. Asks if there are warnings, or plans that are changed or removed. Prints how many plans are added, changed and removed. */
 async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }: PublishFlags, run: ChangeRun) {
   const { unchanged, isMerged, sheet } = catalogImport
-  const readFrom = sheet === undefined ? '' : ` They were read from the sheet ${abbreviate(sheet)}.`
+  const sheetSentence = sheet === undefined ? '' : ` Only the sheet ${abbreviate(sheet)} was read.`
   const output = await publishChange({ ...catalogImport, dueAt: at }, run, {
     dryRun,
     review,
@@ -259,7 +259,7 @@ async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }:
     },
     listSummaryLines: (changes) => {
       const { added, changed, removed } = countKinds(changes)
-      return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${readFrom}`]
+      return [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.${sheetSentence}`]
     },
   })
   return { ...output, data: { ...countKinds(output.changes), unchanged, isMerged, sheet, ...output.data } }

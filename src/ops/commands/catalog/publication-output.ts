@@ -101,7 +101,7 @@ const listEffects = [
   { effect: 'stays', word: 'changed' },
 ] as const
 
-/** `Plans by country: KE 1 new, 12 changed; UG 1 gone` */
+/** `Plans by country: KE 1 new, 12 changed; UG 1 gone`, or `Partners see no difference.` */
 function formatCountsByCountry(plans: readonly PlanDifference[]): string {
   const countries = new Set(plans.flatMap(({ appears, disappears, stays }) => [...appears, ...disappears, ...stays]))
   if (countries.size === 0) return 'Partners see no difference.'

@@ -145,7 +145,7 @@ function describeInvestability([change]: readonly PlanChange[]): string | undefi
   const where = viewableIn.length === 0 ? ', on no list' : ` in ${viewableIn.join(', ')}`
   if (note === null) return `${identifier} will be open to new investment${where}.`
   const state = before.nonInvestableNote === null ? 'will be' : 'stays'
-  return `${identifier} ${state} closed to new investment${where}. Customers will read: ${JSON.stringify(note)}`
+  return `${identifier} ${state} closed to new investment${where}. Its new public note: ${JSON.stringify(note)}`
 }
 
 /** Removes the list of countries, which partners don't get. */

@@ -22,10 +22,10 @@ export interface MergedChange extends PlanChange {
 /** Merges the plans of a file, and the plans that pruning removes. @returns a change for each, even if the plan stays the same. */
 export function mergeCatalog({ base, file, current, isPruning }: MergeInput): MergedChange[] {
   const exportedPlans = base ?? current
-  // A plan with the same ID and another identifier than in the file is another plan: its fields must not be merged.
-  const fileIdentifiers = new Map([...exportedPlans, ...file].map(({ id, identifier }) => [id, identifier]))
+  // A plan with another identifier than the file, or else the export, gives to its ID is another plan: its fields must not be merged.
+  const identifiersById = new Map([...exportedPlans, ...file].map(({ id, identifier }) => [id, identifier]))
   const indexSamePlans = (plans: readonly CatalogPlan[]) =>
-    new Map(plans.filter(({ id, identifier }) => fileIdentifiers.get(id) === identifier).map((plan) => [plan.id, plan]))
+    new Map(plans.filter(({ id, identifier }) => identifiersById.get(id) === identifier).map((plan) => [plan.id, plan]))
   const exportedById = indexSamePlans(exportedPlans)
   const currentById = indexSamePlans(current)
   const changes = file.map((after): PlanChange => {

@@ -123,7 +123,7 @@ export function listDefects(
   })
 }
 
-/** Says how to write a date or a number in a cell, or a number in a command. @returns undefined for any other value. */
+/** Says how to write a date, a number or no value in a cell, or a number in a command. @returns undefined without such advice. */
 function suggestFormat({ kind, field = '' }: Place, found: unknown): string | undefined {
   const column = findColumn(field)
   const columnKind = column !== undefined && 'kind' in column ? column.kind : undefined

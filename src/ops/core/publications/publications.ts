@@ -39,8 +39,8 @@ export type PublishResult =
  * Writes a proposal into the database as a publication. The publication waits for approval if the environment requires that. Otherwise, it
  * is scheduled if it has a time, or published.
  * @param proposal a change that fits the catalog at its `baseRevision`.
- * @throws UserError when others changed the same fields meanwhile, ended the publication, or published during every attempt, and when the
- * plans were not written within an hour.
+ * @throws UserError when the change does not fit the catalog any more, others ended the publication or published during every attempt, the
+ * plans were not written within an hour, or CATALOG_APPROVAL is wrong.
  */
 export async function publishProposal(
   store: Store,

@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
 /**
- * Makes a change exactly once, even if the database's answer is lost.
+ * Makes a change exactly once, even if the database's answer is lost. @throws the error of `insert`, or of the search for its row.
  * @param insert inserts the row of the change, unless the record has a row of the same request.
  * @returns undefined when the change was not possible any more, for example because somebody else changed the partner meanwhile.
  */

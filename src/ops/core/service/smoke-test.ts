@@ -110,7 +110,7 @@ export async function runSmokeTest(
   return { outcome: failures.length === 0 ? 'passed' : 'failed', failures, passed }
 }
 
-/** Checks that the service refuses plain HTTP. Skips workers.dev, where Cloudflare itself handles plain HTTP. */
+/** Checks that the service refuses plain HTTP. Skips a service without HTTPS, and workers.dev, where Cloudflare itself handles plain HTTP. */
 async function checkHttp({ protocol, hostname }: URL, check: SmokeCheck): Promise<void> {
   if (protocol !== 'https:' || hostname.endsWith('.workers.dev')) return
   await check('a token request over http:// returns 400', `http://${hostname}${auth}`, {}, (answer) => {

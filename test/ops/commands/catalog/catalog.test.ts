@@ -556,9 +556,7 @@ test('the summary names the sheet that was read, if the file has several', async
   const { stdout, stderr } = await update({ ...makeSheet('Plans', '1 year'), veryHidden: true }, november)
   expect(stderr).toContain('Note: These hidden sheets have plans, which were not read: "Plans".\n')
   expect(stdout).toContain('tenor "Open-ended" → "9 years"')
-  expect(stdout).toContain(
-    '\nPlans: 0 added, 1 changed, 0 removed, 0 unchanged. They were read from the sheet "November".\n',
-  )
+  expect(stdout).toContain('\nPlans: 0 added, 1 changed, 0 removed, 0 unchanged. Only the sheet "November" was read.\n')
   expect((await update(november)).stdout).toContain('Plans: 0 added, 0 changed, 0 removed, 1 unchanged.\n')
 })
 
