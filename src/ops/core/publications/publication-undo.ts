@@ -127,7 +127,7 @@ export async function cancelRedone(
   return newRefusal ?? `${note} So publication ${newId} is cancelled.`
 }
 
-/** Cancels a publication. @returns why its state does not allow that; undefined when it is cancelled. @throws when the database fails. */
+/** Cancels a publication. @returns why its state does not allow that; undefined when it is cancelled. @throws UserError when the database fails. */
 async function tryToCancel(store: Store, id: number, attribution: Attribution): Promise<string | undefined> {
   try {
     await cancelPublication(store, id, attribution)
@@ -138,8 +138,8 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
     throw new UserError([
       getCauseMessage(error),
-      `Publication ${id} may still be published.`,
-      `To stop it when the database answers: ${cancel}`,
+      `It is not known whether publication ${id} is cancelled. If it is pending, it may still be published.`,
+      `To cancel it when the database answers: ${cancel}`,
     ])
   }
 }

@@ -320,7 +320,7 @@ test('a redo to a later time says that the old publication may still be publishe
   const { code, stdout, stderr } = await runAround('catalog redo 2 --at 2036-01-01T00:00Z', 2, down)
   expect({ code, stdout }).toEqual({ code: 2, stdout: expect.stringContaining('Publication 3 is scheduled') })
   expect(stderr).toBe(
-    'Cloudflare answered 502.\nPublication 2 may still be published.\nTo stop it when the database answers: npm run -s ops -- catalog cancel 2\n',
+    'Cloudflare answered 502.\nIt is not known whether publication 2 is cancelled. If it is pending, it may still be published.\nTo cancel it when the database answers: npm run -s ops -- catalog cancel 2\n',
   )
 })
 
