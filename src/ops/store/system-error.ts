@@ -8,9 +8,10 @@ export function describeSystemError(error: unknown): string | undefined {
   return typeof errno === 'number' && typeof systemCall === 'string' ? getSystemErrorMessage(errno) : undefined
 }
 
-/** Suggests the variable that Node may lack for a proxy or a private certificate. @returns a sentence after a space, or an empty text. */
+/** Suggests the variable that Node may lack for a proxy or for a private certificate authority. @returns a sentence after a space, or an empty text. */
 export function describeNetworkHint(error: unknown): string {
-  if (/CERT|LEAF_SIGNATURE/.test(String(readPath(error, 'cause', 'code')))) {
+  // Not CERT_HAS_EXPIRED, for example: another authority does not make such a certificate right.
+  if (/SELF_SIGNED_CERT|ISSUER_CERT|LEAF_SIGNATURE|CERT_UNTRUSTED/.test(String(readPath(error, 'cause', 'code')))) {
     return ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS to the file of your certificate authority, in PEM.'
   }
   const proxy = process.env['HTTPS_PROXY'] || process.env['https_proxy']

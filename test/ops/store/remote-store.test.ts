@@ -156,6 +156,9 @@ describe('a failure is one line that names the fix', () => {
     ['ETIMEDOUT', { https_proxy: 'http://proxy.example.com:3128' }, ' HTTPS_PROXY is set, and Node does not use it: '],
     ['SELF_SIGNED_CERT_IN_CHAIN', {}, ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS '],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', {}, ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS '],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', {}, ' Node does not know the certificate: set NODE_EXTRA_CA_CERTS '],
+    ['CERT_HAS_EXPIRED', {}, '$'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', {}, '$'],
   ])('%s with %j', async (code, variables, hint) => {
     for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
     const failure = new TypeError('fetch failed', { cause: { code } })
