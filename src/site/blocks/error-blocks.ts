@@ -16,7 +16,7 @@ function formatAdvice(code: ErrorCode): string {
   const { cause, fix, request, whyMocked } = advice[code]
   // Puts the address on a line of its own.
   const command = `curl -i ${request.replace(/ (?="[^ ]*"$)/, ' \\\n  ')}`
-  const introduction = whyMocked ? `${whyMocked} Make the [mock server](/testing#mock-server) return it:\n\n` : ''
+  const introduction = whyMocked ? `${whyMocked} Let the [mock server](/testing#mock-server) return the error:\n\n` : ''
   return `## ${refusals[code].status} \`${code}\` {#${code}}
 
 **Message:** \`${refusals[code].message}\`

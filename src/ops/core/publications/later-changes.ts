@@ -50,7 +50,7 @@ export function createCauseFinder(conflicts: readonly FieldConflict[]) {
   }
 }
 
-/** @returns a text such as `set performance1 of gold to 13.4`; without a field such as `added gold`. */
+/** @returns a text such as `set performance1 of gold to 13.4`. For the whole plan (`field` is undefined): `added gold`, `changed gold` or `removed gold`. */
 function describeChange({ before, after }: PlanChange, field: string | undefined): string {
   const identifier = (after ?? before)?.identifier
   if (field !== undefined) return `set ${field} of ${identifier} to ${abbreviate(Reflect.get(after ?? {}, field))}`
