@@ -14,7 +14,7 @@ export function abbreviate(value: unknown): string {
   )
 }
 
-/** Formats two texts from shortly before their first difference, and other values as `abbreviate` does. */
+/** Formats two texts with the same first 40 characters from shortly before their first difference, and other values as `abbreviate` does. */
 export function abbreviatePair(first: unknown, second: unknown): [string, string] {
   if (typeof first !== 'string' || typeof second !== 'string') return [abbreviate(first), abbreviate(second)]
   let startLength = 0

@@ -26,7 +26,7 @@ export async function writeClients(folder: string) {
   return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
 }
 
-/** Packs the TypeScript client into `folder`, with its types. As a CommonJS package, because both `require` and `import` load it. */
+/** Packs the TypeScript client and its types for npm, as a CommonJS package, which both `require` and `import` load. @param folder an absolute path. @returns as `writeClients` */
 async function packClient(clientSource: string, folder: string) {
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {

@@ -53,7 +53,7 @@ export function refuseLocalTarget({ remote }: Target): void {
   if (!remote) throw new UserError('Requests are not counted locally: add --remote --env NAME.')
 }
 
-/** @throws UserError for a local target, or when wrangler.toml names no dataset. The returned function throws a UserError when Cloudflare fails. */
+/** @throws UserError for a local target, when wrangler.toml names no dataset, and as `openAccount`. The returned function throws a UserError when Cloudflare fails. */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   refuseLocalTarget(target)
   const { wrangler, queryAnalytics } = await openAccount(target)

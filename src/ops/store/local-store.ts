@@ -25,7 +25,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   return withRuntime(target, (_, store) => work(store))
 }
 
-/** Creates the database, or applies the migrations that it lacks, before `work`. `appliedFiles` are the migrations that were applied now. */
+/** Creates the database, or applies the migrations that it lacks, before `work`. `appliedFiles` are the migrations that were applied now. @throws UserError when the database can't be migrated or used. */
 export function withMigratedStore<T>(
   target: Target,
   work: (store: Store, appliedFiles: string[]) => Promise<T>,

@@ -82,7 +82,7 @@ function parseRows(result: unknown, method: 'values' | 'run'): unknown[][] {
   throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
 }
 
-/** Tells if D1's read replication is on: then a Worker reads from the nearest replica of the database. */
+/** Tells if D1's read replication is on: then a Worker reads from the nearest replica of the database. @throws CloudflareError; UserError as `openAccount`. */
 export async function isReplicated(target: Target): Promise<boolean> {
   const { wrangler, call } = await openAccount(target)
   const database = await call('GET', `/d1/database/${getStoreIds(wrangler).databaseId}`)

@@ -23,6 +23,7 @@ export function createSearchDialog(): () => void {
   /** Undefined before the first use, and after a failure. */
   let loadingEngine: ReturnType<typeof loadEngine> | undefined
 
+  /** Shows the results for the text in the input. Sets `loadingEngine` at its first call, and again after a failure. */
   async function showResults(): Promise<void> {
     const query = input.value.trim()
     if (!loadingEngine) status.textContent = 'Loading the search …'

@@ -78,7 +78,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     // Old, or none.
     return d1.withFallback(context, askD1, useCopies)
 
-    /** Asks D1 about the client. Meanwhile, reads the list of `likelyCountry` from KV or D1 if memory lacks this list. */
+    /** Asks D1 about the client. If memory lacks the list of `likelyCountry`, meanwhile reads it from KV or D1 into `earlyList`. */
     async function askD1(): Promise<ClientCatalog> {
       const checking = checks.askNearest(context, clientId)
       if (likelyCountry && filter) earlyList = lists.readEarly(createListRequest(context, likelyCountry, filter))

@@ -49,7 +49,7 @@ export function renewCopy(
   item.storedAtMs = nowMs
   waitUntil(storeAfterResponse())
 
-  /** Stores the copy, and sets `storedAtMs`, which decides when the copy is due again. */
+  /** Stores the copy, ends the renewal, and sets `storedAtMs`, which decides when the copy is due again. */
   async function storeAfterResponse(): Promise<void> {
     await letResponseGoFirst()
     const copyAtMs = await storeCopy().catch((error: unknown) => {

@@ -282,7 +282,7 @@ async function describeMerge(store: Store, id: number): Promise<string> {
     : ', merged with later changes'
 }
 
-/** @returns today's doubts about a publication. The warnings begin with the publication's conflict, and with those that its author saw. */
+/** @returns today's doubts about a publication. The warnings begin with the publication's conflict, and with those that its author saw. @throws UserError when a list would be too large. */
 async function readDoubts(store: Store, row: ForecastRow, changes: readonly PlanChange[]): Promise<Doubts> {
   const conflict = row.willConflict === null ? [] : [`Publication ${row.id} can’t be published: ${row.willConflict}.`]
   const doubts = await listDoubts(store, row, changes)

@@ -88,14 +88,11 @@ async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<LiveSe
       return undefined
     })
   }
-  const readKeys = async () => {
-    const secrets = await run.openSecrets(target)
-    return listSigningKeys((await secrets.list()).live, nowSeconds)
-  }
-  const [owners, keys] = await Promise.all([
+  const [owners, secretNames] = await Promise.all([
     readFor(['secret', 'token'], () => readOwnersQuickly(run)),
-    readFor(['signing-key', 'key-name'], readKeys),
+    readFor(['signing-key', 'key-name'], async () => (await run.openSecrets(target)).list()),
   ])
+  const keys = secretNames && listSigningKeys(secretNames.live, nowSeconds)
   return { target, nowSeconds, owners, keys, problems }
 }
 
@@ -148,7 +145,7 @@ function makeKeyFields({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys,
 /** The deadline for the database: Cloudflare's API waits for minutes for a database that hangs. */
 const deadlineMs = 20_000
 
-/** Reads the owners of live secrets. @throws UserError when the database can't be read, or does not answer before the deadline. */
+/** Reads the partners and their live secrets. @throws UserError when the database can't be read, or does not answer before the deadline. ConfigError as `readOwners`. */
 async function readOwnersQuickly({ withStore, target }: Run): Promise<Owners> {
   const { promise: failAtDeadline, reject } = Promise.withResolvers<never>()
   const problem = `The database does not answer within ${deadlineMs / 1000} s.`

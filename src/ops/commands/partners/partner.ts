@@ -109,7 +109,7 @@ export const partner = {
     help: 'name the owner of each client secret, token and signing key in a text from standard input, and the command that ends it; describes at most ten of them, and never prints a secret',
     example: 'partner identify < FILE',
     store: 'itself',
-    json: 'an array, with an object for each secret: its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
+    json: 'an array, with an object for each secret, token or key: its line, kind and state, and if known its partner or kid, and ifItLeaked, the command that ends it',
     noArgumentsError:
       'Never pass a secret as an argument: process lists and the history of your shell show it. The command reads the text from standard input.',
     async run(_, run) {

@@ -21,7 +21,7 @@ export const doctor = verb({
   example: 'doctor --remote --env staging',
   flags: { catalog: { help: 'check only the plans: figures, dates, names, and the lists of countries' } },
   store: 'itself',
-  json: 'an array of check results; a finding about a plan also has a rule and a subject',
+  json: 'an array of check results; a finding about a plan or a list also has a rule and a subject',
   async run({ catalog }, run) {
     if (catalog) return formatChecks(await run.withStore(run.target, runPlanChecks))
     const checks = await runDoctorOnTarget(run, { isThorough: true })

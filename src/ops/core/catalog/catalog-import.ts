@@ -142,7 +142,7 @@ async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChan
     ...(hasReturnConflict
       ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']
       : []),
-    'To keep the catalog’s value, write it into the file. To publish every value of the file, also over later changes by others, add --overwrite.',
+    'To keep what others changed, let the file say the same as the catalog. To publish every value of the file, also over later changes by others, add --overwrite.',
   ])
 }
 

@@ -47,7 +47,7 @@ export interface ReplacedSecrets {
  * Changes a partner, and marks it in KV unless KV's copy stays right. `end` is for good: the short name stays taken, and the record keeps all changes.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
- * @throws UserError when a value is not valid, there is no such partner, the partner has ended, or somebody else changes it at the same time.
+ * @throws UserError when a value is not valid, there is no such partner, it has ended (except for `end`), or somebody else changes it at the same time.
  */
 export async function changePartner(
   store: Store,
@@ -120,7 +120,7 @@ async function insertRequestedChange(
   return change.country === country ? recordedPartner : madeChange
 }
 
-/** @throws UserError when the state of the partner allows no such secret, or somebody else changed the partner. */
+/** @throws UserError when the state of the partner allows no such secret, or somebody else changed the partner. ConfigError as `generateSecret`. */
 async function insertNewSecret(
   store: Store,
   recordedPartner: RecordedPartner,

@@ -68,7 +68,7 @@ export async function requirePartner({ db, target }: Store, name: string, atSeco
   throw new UserError([`There ${verb} no partner ${abbreviate(name)}${when}.`, fix])
 }
 
-/** Does not store the contact: the caller shows the secret, then calls `storeContact`. An empty contact means no contact. @throws UserError for a wrong value or a taken name. */
+/** Does not store the contact: the caller shows the secret, then calls `storeContact`. An empty contact means no contact. @throws UserError for a wrong value or a taken name. ConfigError as `generateSecret`. */
 export async function createPartner(
   store: Store,
   { contact, ...partner }: NewPartner,

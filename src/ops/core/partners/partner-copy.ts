@@ -202,7 +202,7 @@ async function writeMark(
 }
 
 /**
- * Marks a partner without the database. The mark says that access ends now.
+ * Marks a partner without the database, and sets `store.changes.isMarked`. The mark says that access ends now.
  * @param name the short name or the client ID, as the operator typed it.
  * @param partner the partner with this name, if the database has found it; otherwise KV is searched.
  * @returns a sentence that tells the operator about the mark.

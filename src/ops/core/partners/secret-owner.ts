@@ -80,6 +80,7 @@ export interface Owners {
   iterations: number
 }
 
+/** @throws ConfigError when PBKDF2_ITERATIONS is wrong. */
 export async function readOwners({ db, config }: Store): Promise<Owners> {
   const partners = await selectPartners(db)
   return { partners, liveSecrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }

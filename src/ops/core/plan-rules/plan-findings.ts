@@ -109,7 +109,7 @@ function repairLetters(text: string): string | undefined {
   }
 }
 
-/** Finds plans that have the same name as a later plan on the same list: partners' customers can't tell them apart. */
+/** Finds plans that have the `name` or `coolName` of a later plan on the same list, ignoring case: partners' customers can't tell them apart. */
 export function findDuplicateNames(plans: readonly CatalogPlan[]): PlanFinding[] {
   return (['name', 'coolName'] as const).flatMap((field) => {
     const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())

@@ -21,7 +21,7 @@ export async function* generateCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
   yield* generateStatements(store)
   if ((await selectFingerprint(store.db)) !== fingerprint) {
-    throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
+    throw new UserError('Somebody changed the database while it was read. No file was written: try again.')
   }
 }
 

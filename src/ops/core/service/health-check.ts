@@ -9,7 +9,7 @@ export interface NamedResult {
   /** `problem`: somebody must act. `warning`: somebody should look at it. */
   level: 'ok' | 'warning' | 'problem'
   message: string
-  /** The rule and the subject of a finding about a plan (PlanFinding). Undefined for other results. */
+  /** The rule and the subject of a finding about a plan or a list (PlanFinding). Undefined for other results. */
   rule?: string
   subject?: string
 }

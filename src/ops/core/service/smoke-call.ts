@@ -26,7 +26,7 @@ const timeoutMs = 10_000
  * other requests.
  * @param send sends one request, as `fetch` does.
  * @param version the wanted version. Without it, the first answer or failure counts.
- * @throws Error when `maxWaitSeconds` are over: the last failure, or an error that names the wanted version and the version that answered.
+ * @returns a function that throws the last error once `maxWaitSeconds` are over: a failure, or an answer of another version or without one.
  */
 export function createSmokeCall(send: typeof fetch, version: WantedVersion | undefined, { nowMs, sleep }: Clock) {
   const deadlineMs = nowMs() + (version === undefined ? 0 : 1000 * maxWaitSeconds)

@@ -78,7 +78,7 @@ export const alerts = {
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
             const [lists, oldest] = [parseNumber(row, 'lists'), parseNumber(row, 'oldest_seconds')]
-            const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
+            const message = `Lists from ${String(row['tier'])} over ${maxAgeSeconds} s old: ${lists}. Oldest: ${oldest} s.`
             return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
   },

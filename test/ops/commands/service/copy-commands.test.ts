@@ -108,7 +108,7 @@ test.each([
   expect(await run(['copy', '--force', file], changing)).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'Somebody changed the database while it was read. Nothing was written: try again.\n',
+    stderr: 'Somebody changed the database while it was read. No file was written: try again.\n',
   })
   expect(await readFile(file, 'utf8')).toBe('old')
 })

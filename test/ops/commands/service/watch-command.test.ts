@@ -87,7 +87,7 @@ test.each<[string, Requests[], ...string[]]>([
   ['availability', [served(985, 40), failures(15, 31), served(500, 2)], 'ok Lists: 15 of 1500 in 6 h '],
   ['availability', [served(2, 2), failures(1, 2)], 'warning Lists: 1 of 3 in 6 h and 1 of 3 in 30 min '],
   ['stale-lists', [lists(9, '', 130)], 'ok '],
-  ['stale-lists', [lists(4, 'kv', 131)], 'warning Lists from kv that were up to 131 s old: 4.'],
+  ['stale-lists', [lists(4, 'kv', 131)], 'warning Lists from kv over 130 s old: 4. Oldest: 131 s.'],
   ['stale-lists', [lists(3, 'kv', 131), lists(2, 'memory', 190)], 'problem Lists from kv', 'problem Lists from memory'],
   ['kv-failures', [lists(50, 'd1-miss')], 'ok 50 of 50 '],
   ['kv-failures', [lists(97, 'd1-miss'), lists(3, 'kv')], 'ok 97 of 100 '],
