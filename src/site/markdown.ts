@@ -77,14 +77,12 @@ export function readProse(file: string, blocks: Record<string, Block>) {
   // `split` also returns the group of the pattern: parts with an odd index are names of blocks of HTML.
   const parts = createMarked().parse(withMarkdownBlocks, { async: false }).split(comments)
   const body = html`<article class="prose">
-    ${parts.map((part, index) => (index % 2 === 0 ? raw(part) : getHtml(blocks[part])))}
+    ${parts.map((part, index) => {
+      const block = blocks[part]
+      return index % 2 === 1 && typeof block === 'object' ? block.html : raw(part)
+    })}
   </article>`
   return { title, body, markdown }
-}
-
-/** Returns the HTML of a block of HTML, otherwise ''. */
-function getHtml(block: Block | undefined): Markup | string {
-  return typeof block === 'object' ? block.html : ''
 }
 
 const comments = /<!-- (\w+) -->/g

@@ -39,7 +39,7 @@ const fileFlags = {
 const fileVerb = {
   args: { file: {} },
   changes: 'publication',
-  json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
+  json: 'an object: how many plans are unchanged, how each other plan changes, and the publication, null if none was made',
 } as const
 
 /** @throws UserError for any other text than the number of a publication, such as 12. */

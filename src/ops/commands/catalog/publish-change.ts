@@ -16,7 +16,7 @@ import { describePublication, describeWhen, formatDifference } from './publicati
 /** Printed before a change is shown again, merged with the changes of others. An approver may see it after a change of other plans, too. */
 export const overtakenNotice = 'Somebody else changed the catalog at the same time. The change to publish is now:'
 
-export const changeJson = 'an object: how each plan changes, and the publication'
+export const changeJson = 'an object: how each plan changes, and the publication, null if none was made'
 
 export const previewFlags = {
   dryRun: { help: 'show what would change for partners, and change nothing' },
