@@ -105,6 +105,7 @@ function joinIntoArrays(jsonTexts: readonly string[]): string[] {
   return arrays.map((items) => `[${items}]`)
 }
 
+/** Computes the SHA-256 of a plan's ID, document and countries, in hexadecimal. */
 async function computeHash(version: Version): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(version))
   const digest = await crypto.subtle.digest('SHA-256', bytes)

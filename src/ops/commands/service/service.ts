@@ -107,7 +107,7 @@ export const invalidate = verb({
   json: 'an object with the new revision of the catalog',
   async run(_, { store, attribution, target }) {
     const { revision } = await invalidateLists(store, attribution)
-    const sentence = `Within ${freshness}, the Workers load every plan list from the database again.`
+    const sentence = `After at most ${freshness}, the Workers load each plan list from the database again when it is requested.`
     return { data: { revision }, text: `${formatTarget(target)} ${sentence}\n` }
   },
 })

@@ -1,5 +1,5 @@
 // Publishes changes of the catalog: now, at a time, or after another operator approved them.
-import { describeObstacle } from '../../../catalog/fit.ts'
+import { describeObstacle, type Obstacle } from '../../../catalog/fit.ts'
 import { selectCatalogOrigin } from '../../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectPublication, type PlanChange, type PublicationRow } from '../../../db/publication-queries.ts'
@@ -56,9 +56,15 @@ export async function publishProposal(
   const decision = { publicationId: id, actor: attribution.actor, note: null }
   store.db.reportProgress?.('Publishing')
   // The first attempt expects that nobody else published after `baseRevision`.
-  let lastComparison = { baseRevision, comparedRevision: baseRevision }
+  let lastComparison: Pick<Fit, 'baseRevision' | 'comparedRevision'> = { baseRevision, comparedRevision: baseRevision }
+  /** Publishes the staged publication, or makes it pending. @returns false if others published after `lastComparison`, or the schedule deleted it. */
+  const leaveStaging = async () => {
+    if (state === 'published') return (await publishIfNewest(store.db, decision, 'now', lastComparison)) !== undefined
+    return makePending(store.db, id, state, lastComparison.comparedRevision)
+  }
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    if (await publishOrMakePending(store, decision, state, lastComparison)) {
+    // `selectPublication` finds the row only when the publication is no longer staged.
+    if (await changeStateOnce(store, id, leaveStaging, () => true)) {
       if (state === 'published') return { kind: 'made', publication: { id, state, dueAt } }
       // A scheduled or waiting publication is visible: the schedule or another operator may have ended it already.
       return { kind: 'made', publication: requirePublishedOrPending(store, await requirePublication(store, id)) }
@@ -70,36 +76,21 @@ export async function publishProposal(
         'Writing the plans took longer than an hour, so the unfinished publication was deleted. Try again.',
       )
     }
-    if (comparison.kind === 'conflict') {
-      throw new UserError(`The change can’t be published: ${describeObstacle(comparison.obstacle)}.`)
-    }
+    if (comparison.kind === 'conflict') throw makeObstacleError(comparison.obstacle)
     // The author must confirm a merged change before it is published now. A scheduled or waiting publication is merged when it is published.
     if (comparison.isMerged && state === 'published') {
       const { conflicts, ...change } = await mergeWithNow(store, changes)
       if (conflicts.length === 0) return { kind: 'outdated', change }
-      throw new UserError(`The change can’t be published: ${describeObstacle({ kind: 'changed_fields', conflicts })}.`)
+      throw makeObstacleError({ kind: 'changed_fields', conflicts })
     }
     lastComparison = comparison
   }
   throw new UserError(changedMeanwhile)
 }
 
-/**
- * Takes a publication out of the state `staging`, in which other commands don't see it: publishes it, or makes it pending.
- * @returns false when nothing was changed: others published after the comparison, or the schedule has deleted the publication.
- */
-function publishOrMakePending(
-  store: Store,
-  decision: Decision,
-  state: Publication['state'],
-  comparison: Pick<Fit, 'baseRevision' | 'comparedRevision'>,
-): Promise<boolean> {
-  const changeState = async () => {
-    if (state === 'published') return (await publishIfNewest(store.db, decision, 'now', comparison)) !== undefined
-    return makePending(store.db, decision.publicationId, state, comparison.comparedRevision)
-  }
-  // `selectPublication` finds the row only when the publication is no longer staged.
-  return changeStateOnce(store, decision.publicationId, changeState, () => true)
+function makeObstacleError(obstacle: Obstacle): UserError {
+  const retryAdvice = 'To start from the catalog as it is now, run the command again.'
+  return new UserError([`The change can’t be published: ${describeObstacle(obstacle)}.`, retryAdvice])
 }
 
 /**

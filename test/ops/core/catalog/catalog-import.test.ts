@@ -102,7 +102,10 @@ test('an import is merged with a change of another field that comes between, and
   expect((await listPlans(store))[0]).toMatchObject({ name: 'New', nonInvestableNote: 'Sold out.' })
   const rename = interruptedStore(() => setFields(store, 'plan-1', ['name=Theirs'], request))
   await expect(importPlans([makePlan({ id: 1, name: 'Mine' })], false, rename)).rejects.toThrow(
-    new UserError('The change can’t be published: others changed name of plan-1.'),
+    new UserError([
+      'The change can’t be published: others changed name of plan-1.',
+      'To start from the catalog as it is now, run the command again.',
+    ]),
   )
   expect((await listPlans(store))[0]?.name).toBe('Theirs')
 })
