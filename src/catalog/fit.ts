@@ -39,7 +39,7 @@ export type Obstacle =
   /** `by` has the IDs of the pending publications that will change these fields first. Empty or undefined: others already changed the fields. */
   | { kind: 'changed_fields'; conflicts: FieldConflict[]; by?: readonly number[] }
   | { kind: 'identifier' | 'object' | 'members'; contradictions: Contradiction[] }
-  /** Some plans of the publication were never written, or were deleted. */
+  /** The database has fewer or more plans of the publication than were proposed. */
   | { kind: 'incomplete' }
   /** The change was computed from a newer catalog than the database has: an older database was restored. */
   | { kind: 'restored' }
@@ -150,7 +150,7 @@ export function describeObstacle(obstacle: Obstacle): string {
     case 'members':
       return 'its plans have other fields than the catalog'
     case 'incomplete':
-      return 'some of its plans are missing in the database'
+      return 'the database lacks some of its plans, or has more'
     case 'restored':
       return 'it was computed from a newer catalog: an older database was restored'
   }

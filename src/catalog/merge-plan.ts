@@ -46,14 +46,14 @@ export function mergePlan<Plan extends PlainPlan>(
   const isOnlyCurrentChanged = (field: string) => isCurrentChanged(field) && !isOwnChanged(field)
 
   const conflicts: FieldConflict[] = []
-  const merged: Record<string, unknown> = {}
+  const mergedFields: Record<string, unknown> = {}
   const fields = Object.keys({ ...own, ...current })
   for (const field of fields) {
     const { isSet, compute, dateField } = mergeRules[field] ?? {}
     const [baseValue, ownValue, currentValue] = [base?.[field], own[field], current[field]]
     // Without `base`, an item that only `own` has may be new, or may have been removed from `current`: then the list is one value.
     if (isSet && base !== null) {
-      merged[field] = mergeItems(baseValue, ownValue, currentValue)
+      mergedFields[field] = mergeItems(baseValue, ownValue, currentValue)
       continue
     }
     // One side changed only the return, and the other side only its date: the return may be of another month.
@@ -61,16 +61,16 @@ export function mergePlan<Plan extends PlainPlan>(
       dateField !== undefined &&
       ((isOnlyOwnChanged(field) && isOnlyCurrentChanged(dateField)) ||
         (isOnlyCurrentChanged(field) && isOnlyOwnChanged(dateField)))
-    merged[field] = isOwnChanged(field) || isSplitFromDate ? ownValue : currentValue
+    mergedFields[field] = isOwnChanged(field) || isSplitFromDate ? ownValue : currentValue
     const isChangedTwice = isOwnChanged(field) && isCurrentChanged(field) && !isSameJson(ownValue, currentValue)
     const isConflict = (isSplitFromDate || isChangedTwice) && !compute
     if (isConflict) conflicts.push({ identifier, field, own: ownValue, current: currentValue })
   }
   for (const field of fields) {
     const compute = mergeRules[field]?.compute
-    if (compute) merged[field] = compute(merged)
+    if (compute) mergedFields[field] = compute(mergedFields)
   }
-  return { plan: { ...own, ...merged }, conflicts }
+  return { plan: { ...own, ...mergedFields }, conflicts }
 }
 
 /**

@@ -87,8 +87,8 @@ export async function selectCatalogSizeWithout(db: OperatorDatabase, planIds: re
   return { plans: planCount, lists }
 }
 
-// For a query with a table `names`. SQLite's lower() changes only ASCII letters. So two names that both have other characters count as
-// equal if they have the same length.
+// For a query with a table `names`. SQLite's lower() changes only ASCII letters. So two names that both have characters outside ASCII
+// count as equal if they have the same length.
 const mayBeNamed = (name: SQL) => sql`(
   lower(trim(${name})) in (select name from names) or ${name} glob '*[^ -~]*'
     and length(trim(${name})) in (select length(name) from names where name glob '*[^ -~]*')

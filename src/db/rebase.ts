@@ -35,7 +35,7 @@ export type Comparison = Fit | { kind: 'conflict'; obstacle: Obstacle } | { kind
 /**
  * Compares a publication with the newest revision, and merges the plans that others changed after it was proposed.
  * @param isReady a condition on `publications`: the publication may be published now. Otherwise, the result is `unavailable`.
- * @param stageMerged stores the merged plans of each page, because memory may not hold all. Not called after a conflict.
+ * @param stageMerged stores the merged plans of each page, because memory may not hold all. Not called after a conflict; earlier pages stay stored.
  */
 export async function comparePublication(
   db: Database,

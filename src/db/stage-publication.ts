@@ -83,9 +83,9 @@ function writeVersionInsert(
   tables: SQL,
   condition?: SQL,
 ): SQL {
-  const staged = alias(publications, 'staged')
-  const hasNotEnded = and(eq(staged.id, publicationId), inArray(staged.state, ['staging', ...pendingStates]))
-  const isStillThere = sql`exists (select 1 from ${publications} as ${staged} where ${hasNotEnded})`
+  const owner = alias(publications, 'owner')
+  const hasNotEnded = and(eq(owner.id, publicationId), inArray(owner.state, ['staging', ...pendingStates]))
+  const isStillThere = sql`exists (select 1 from ${publications} as ${owner} where ${hasNotEnded})`
   return sql`
     insert into ${planVersions} ${writeInsertValues(planVersions, { publicationId, baseRevision, ...columns })}
     from ${tables} where ${and(condition, isStillThere)} on conflict do nothing`

@@ -74,7 +74,7 @@ function isExpectedError(error: unknown): error is Error {
   return error instanceof Error && expectedErrors.has(error.name)
 }
 
-/** Adds all nouns, and loads the verbs of the typed noun only. @param showsAll whether --help lists all nouns. */
+/** Adds all nouns, and loads the verbs of the typed noun only. @param showsAll whether --help lists all nouns. @returns these verbs; none for an unknown noun. */
 async function addCommands(root: Command, noun: string, showsAll: boolean, nowSeconds: number): Promise<AddedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer).helpCommand(false)
   pointErrorsAtHelp(root, '')

@@ -96,7 +96,7 @@ export function parseAt(text: string, nowSeconds: number): number {
   throw new UserError(`--at must be at most ten years ahead; it is ${abbreviate(text)}.`)
 }
 
-/** Parses the `--at` of a publication. Rounds up to a whole minute, because the schedule runs once a minute. @returns Unix seconds. */
+/** Parses the `--at` of a publication. Rounds up to a whole minute, because the schedule runs once a minute. @returns Unix seconds. @throws as `parseAt`. */
 export function parseDueTime(text: string, nowSeconds: number): number {
   return Math.ceil(parseAt(text, nowSeconds) / 60) * 60
 }

@@ -24,7 +24,7 @@ const settings = inherited.extend({
 /** The settings of an environment that the command line needs. */
 export type WranglerConfig = z.infer<typeof settings>
 
-/** Without `env`, reads the top level. @throws UserError for an unknown environment: wrangler itself would then take the top level. */
+/** Without `env`, reads the top level. @throws UserError for a missing or wrong file, or an unknown environment: wrangler itself would then take the top level. */
 export async function readWranglerConfig(env?: string): Promise<WranglerConfig> {
   try {
     const { env: environments, ...topLevel } = z

@@ -48,10 +48,10 @@ export function createCacheContext(
  * answer: a list that is loaded after a check is at least as new as the check.
  */
 function createOpenSession(d1: D1Database) {
-  let nearest: CatalogSession | undefined
+  let nearestSession: CatalogSession | undefined
   return (from: 'nearest' | 'primary'): CatalogSession => {
     if (from === 'primary') return createCatalogSession(d1.withSession('first-primary'))
-    return (nearest ??= createCatalogSession(d1.withSession('first-unconstrained')))
+    return (nearestSession ??= createCatalogSession(d1.withSession('first-unconstrained')))
   }
 }
 

@@ -70,7 +70,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     renewPartnerCopy(context, clientId, client)
   }
 
-  /** Asks D1's nearest replica for the partner's row, and keeps the answer. A client's requests share a query, until a newer change is known. */
+  /** Asks D1's nearest replica for the partner's row, and keeps the answer. A client's requests share a query, until a newer change is known. @throws StorageError when D1 fails */
   function askNearest(context: CacheContext, clientId: string): Promise<ClientCheck> {
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
       // A replica that has no partner with this client ID lags: the token of the request proves that the partner exists.

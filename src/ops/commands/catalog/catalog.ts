@@ -143,7 +143,7 @@ export const catalog = {
     flags: {
       ...previewFlags,
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
-      exceptChanged: { help: 'leave out the plans whose fields were changed later, and name them' },
+      exceptChanged: { help: 'leave out the plans in which the same fields were changed later, and name them' },
     },
     async run({ number: id, plan: plans, exceptChanged, at, dryRun, review }, run) {
       const undoChange = await prepareUndo(run.store, id, { plans, exceptChanged })
@@ -159,7 +159,7 @@ export const catalog = {
     example: 'catalog redo 12',
     flags: {
       ...previewFlags,
-      exceptChanged: { help: 'leave out the plans whose fields were changed later, and name them' },
+      exceptChanged: { help: 'leave out the plans in which the same fields were changed later, and name them' },
       at: {
         ...dueTimeFlag,
         help: 'when to publish; by default at the time of the publication, or now if it has passed',

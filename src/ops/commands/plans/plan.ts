@@ -116,7 +116,7 @@ export const plan = {
 /**
  * Publishes a change of a plan, or schedules it. If the plan already has the new values, prints its scheduled changes, and those that wait
  * for approval.
- * @throws UserError when there is nothing to schedule: the operator may expect that a pending change is published first.
+ * @throws UserError as `publishChange` does, and when there is nothing to schedule: the operator may expect that a pending change is published first.
  */
 async function publishPlan(preparedPlan: PreparedPlan, dueAt: number | undefined, run: ChangeRun): Promise<Output> {
   const { id, identifier } = preparedPlan.plan

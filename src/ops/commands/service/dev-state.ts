@@ -20,15 +20,14 @@ const demoCatalog = resolve(import.meta.dirname, '../../../catalog/demo.json')
 const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
-/** Creates the database and loads the demo catalog, if they are missing. Checks the configuration. Runs `work` with the open store. */
+/** Creates or migrates the database, and loads the demo catalog if nothing was ever published. Then runs `work`. @throws ConfigError for a wrong variable or key, UserError for an unusable state. */
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
   await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)
-    // Loads the demo catalog only before the first publication: later, a catalog may be empty on purpose.
+    // Later, a catalog may be empty on purpose.
     if (!(await hasPublished(store))) {
       const file = await readCatalog(demoCatalog, await readFile(demoCatalog))
-      const prepared = await prepareImport(store, file)
-      await publishProposal(store, prepared, attribution)
+      await publishProposal(store, await prepareImport(store, file), attribution)
       process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
     }
     await work(store)

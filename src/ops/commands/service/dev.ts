@@ -95,7 +95,7 @@ async function serve(args: readonly string[], origin: string, target: Target): P
       runEveryMinute(async () => {
         const problem = await runSchedule(origin)
         if (problem === undefined || isStopped) return
-        process.stderr.write(`Scheduled publications were not published: ${problem}. Trying again in a minute.\n`)
+        process.stderr.write(`Publishing scheduled changes failed: ${problem}. Trying again in a minute.\n`)
       })
       await printAccess(store, origin)
     })

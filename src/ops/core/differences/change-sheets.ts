@@ -55,13 +55,13 @@ export function formatReview({ changes, doubts, lists }: Review): Promise<Uint8A
     const planFields = fieldsByPlan.get(subject) ?? []
     const doubtedFields = planFields.filter(({ field }) => isDoubtAboutField(path, field))
     // A doubt about an unchanged field, such as the name of a plan that appears on a list, stands in all rows of the plan.
-    for (const changed of doubtedFields.length > 0 ? doubtedFields : planFields) {
-      messages.set(changed, [...(messages.get(changed) ?? []), message])
+    for (const changedField of doubtedFields.length > 0 ? doubtedFields : planFields) {
+      messages.set(changedField, [...(messages.get(changedField) ?? []), message])
     }
   }
-  const rows = fields.map((changed) => {
-    const { plan, name, field, before, after } = changed
-    return [plan, name, field, encodeValue(before), encodeValue(after), (messages.get(changed) ?? []).join(' ')]
+  const rows = fields.map((changedField) => {
+    const { plan, name, field, before, after } = changedField
+    return [plan, name, field, encodeValue(before), encodeValue(after), (messages.get(changedField) ?? []).join(' ')]
   })
   const redRowCount = rows.filter(isDoubtful).length
   const orderedRows = rows.toSorted((a, b) => Number(isDoubtful(b)) - Number(isDoubtful(a)))

@@ -84,7 +84,7 @@ function listHiddenPositions(rowsOrColumns: Iterable<[position: number, { hidden
   return new Set([...rowsOrColumns].flatMap(([position, { hidden }]) => (hidden ? position : [])))
 }
 
-/** Corrects or refuses the value of a cell if the library hucre read it wrong. @param cell the format and the formula of the cell. */
+/** Corrects a value that the library hucre read wrong. Refuses an error, a formula without a value, a lost number and a percentage. @param cell the format and the formula of the cell. */
 function readCell(hucreValue: Cell, cell: XlsxCell | undefined, toNumber: (date: Date) => number): Cell {
   if (cell?.type === 'error') return new UnusableCell(`${showCell(hucreValue)}, the error of a formula`)
   if (cell?.formula !== undefined && hucreValue === null) {

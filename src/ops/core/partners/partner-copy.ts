@@ -99,10 +99,7 @@ export async function makeMarkedChange<Result extends Entries>(
 async function isSlow(attempt: Promise<unknown>): Promise<boolean> {
   const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(true), maxWaitMs)
-  const endOfAttempt = attempt.then(
-    () => false,
-    () => false,
-  )
+  const endOfAttempt = Promise.allSettled([attempt]).then(() => false)
   return Promise.race([endOfAttempt, timeout]).finally(() => clearTimeout(timer))
 }
 
@@ -154,14 +151,14 @@ async function markAfterChange(
     )
     return
   }
-  const newest = await requireRecordedPartner(store, shortName).catch(() => undefined)
-  if (newest === undefined) {
+  const newState = await requireRecordedPartner(store, shortName).catch(() => undefined)
+  if (newState === undefined) {
     const logCommand = describeCommand(store.target, 'log', '--partner', shortName)
     const markCommand = partnerCommand('lockdown', shortName, '--tokens-only')
     warn(
       `The change was made, and marked in the cache. Then the database failed: a newer mark by somebody else may be lost. When the database answers again, see: ${logCommand}. If a newer change ended access, mark the cache again, which also ends all tokens: ${markCommand}`,
     )
-  } else if (newest.entries.length !== afterChange.entries.length) await markAfterChange(store, warn, newest, kind)
+  } else if (newState.entries.length !== afterChange.entries.length) await markAfterChange(store, warn, newState, kind)
 }
 
 /** After a refused change, replaces the mark that was written without the database by the mark that the record gives. */

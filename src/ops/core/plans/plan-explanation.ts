@@ -26,7 +26,7 @@ export interface PlanExplanation {
  * Explains whether a partner sees a plan in its list, and why.
  * @param plan the plan's identifier or ID.
  * @param partner the partner's short name or client ID.
- * @param at explains the list as it was or will be at the end of this Unix second. Default: now. @throws UserError for an unknown partner.
+ * @param at explains the list as it was or will be at the end of this Unix second. Default: now. @throws UserError for an unknown partner, or a time before the first publication.
  */
 export async function explainPlan(
   store: Store,
@@ -37,10 +37,10 @@ export async function explainPlan(
   const opsCommand = (...words: string[]) => describeCommand(store.target, ...words)
   if (suspendedAt !== null) {
     const [sentence = ''] = await explainPartner(store, partner, at)
-    const create = `To create another partner: ${opsCommand('partner', 'create', '--help')}`
-    if (endedAt !== null) return { reason: 'partner_ended', sentence, fix: create }
-    const resume = `To end the suspension: ${opsCommand('partner', 'resume', shortName)}`
-    return { reason: 'partner_suspended', sentence, fix: resume }
+    const createAdvice = `To create another partner: ${opsCommand('partner', 'create', '--help')}`
+    if (endedAt !== null) return { reason: 'partner_ended', sentence, fix: createAdvice }
+    const resumeAdvice = `To end the suspension: ${opsCommand('partner', 'resume', shortName)}`
+    return { reason: 'partner_suspended', sentence, fix: resumeAdvice }
   }
   const plan = await selectPlan(store, name, at)
   if (plan === undefined) {
@@ -64,10 +64,10 @@ export async function explainPlan(
     }
   }
   const filters = listMatchingFilters(plan).join(', ')
-  const closed = isInvestable ? '' : ' The plan is closed to investment, which does not affect the list.'
+  const closedSentence = isInvestable ? '' : ' The plan is closed to investment, which does not affect the list.'
   return {
     reason: 'viewable',
-    sentence: `${shortName} sees ${identifier}: the plan is viewable in ${country}, and matches the filters ${filters}.${closed}`,
+    sentence: `${shortName} sees ${identifier}: the plan is viewable in ${country}, and matches the filters ${filters}.${closedSentence}`,
     fix: `To take the plan off the list: ${opsCommand('plan', 'withdraw', identifier, '--country', country)}`,
   }
 }

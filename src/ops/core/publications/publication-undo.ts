@@ -105,7 +105,7 @@ export async function prepareRedo(
 
 /** @param names the fields in conflict, such as `hint of gold`. */
 const describeLeftOut = (verb: 'undo' | 'redo', names: string) =>
-  `The ${verb} leaves out each plan with a later change: ${names}.`
+  `The ${verb} leaves out each plan with a later change of the same fields: ${names}.`
 
 /**
  * Cancels the old publication after its redo. If the old publication was published during the redo, cancels the new one instead, unless

@@ -16,7 +16,7 @@ import { listCatalogFindings } from '../plan-rules/catalog-check.ts'
 import { listPublications } from '../publications/publication-log.ts'
 import { listSigningKeys, type Key } from '../keys/key-ring.ts'
 
-/** The schedule publishes every minute: if a publication is overdue for longer, the schedule does not run. */
+/** The schedule publishes every minute: if a publication is overdue for longer, the schedule does not run, or fails. */
 const maxDelaySeconds = 180
 
 /** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
@@ -230,7 +230,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
   const problems = [
     ...overduePublications.map(
       ({ id, dueAt }) =>
-        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${scheduleAdvice} To publish it now: ${catalogCommand('redo', id)}`,
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule did not publish it. ${scheduleAdvice} To publish it now: ${catalogCommand('redo', id)}`,
     ),
     ...unapprovedPublications.map(
       ({ id, dueAt }) =>

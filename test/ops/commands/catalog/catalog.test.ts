@@ -359,7 +359,7 @@ test('a redo before its time leaves what a colleague fixed, and keeps the time u
   await scheduleTenors()
   await ops('plan set cash tenor=Fixed')
   expect((await ops('catalog redo 2 --except-changed')).stderr).toBe(
-    'Note: The redo leaves out each plan with a later change: tenor of cash.\n',
+    'Note: The redo leaves out each plan with a later change of the same fields: tenor of cash.\n',
   )
   expect(await readPending()).toMatchObject([{ id: 4, planCount: 2, dueAt }])
   const later = '2036-01-01T00:00:00Z'
@@ -378,14 +378,14 @@ test.each([
     1,
     'tenor=Fixed',
     'cancelled',
-    'Note: The redo leaves out each plan with a later change: tenor of cash.\n',
+    'Note: The redo leaves out each plan with a later change of the same fields: tenor of cash.\n',
   ],
   [
     'conflicts',
     2,
     'tenor=Fixed',
     'cancelled',
-    'Note: The redo leaves out each plan with a later change: tenor of cash.\n',
+    'Note: The redo leaves out each plan with a later change of the same fields: tenor of cash.\n',
   ],
 ])(
   'a publication that %s while it is made again has its effect once: before change %i',

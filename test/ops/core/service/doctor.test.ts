@@ -251,7 +251,7 @@ describe('publications', () => {
     const decision = { publicationId: conflicted, actor: 'schedule', note: null }
     await endAsConflicted(store.db, decision, 'a plan was changed')
     expect(await find()).toEqual([
-      `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Start npm run dev. To publish it now: ${command} redo ${late}`,
+      `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule did not publish it. Start npm run dev. To publish it now: ${command} redo ${late}`,
       `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to cancel it: ${command} cancel ${conflicted}`,
     ])
     for (const id of [late, conflicted]) await cancelPublication(store, id, request.attribution)
