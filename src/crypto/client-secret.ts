@@ -94,10 +94,10 @@ export async function findMatchingHash(
 ): Promise<string | undefined> {
   for (let index = 0; index < Math.max(storedHashes.length, maxLiveSecrets); index++) {
     const hash = storedHashes[index] ?? ''
-    const parsed = parseHash(hash)
-    const { salt, digest, iterations } = parsed ?? { ...dummyHash, iterations: dummyIterations }
+    const hashParts = parseHash(hash)
+    const { salt, digest, iterations } = hashParts ?? { ...dummyHash, iterations: dummyIterations }
     const isMatch = areBytesEqual(await computeDigest(secret, salt, iterations), digest)
-    if (isMatch && parsed !== undefined) return hash
+    if (isMatch && hashParts !== undefined) return hash
   }
   return undefined
 }

@@ -27,8 +27,8 @@ export function createPlansEndpoint({ readConfig, verifyToken, openCatalog, resp
       const { signingKeys, seal } = await readConfig(c.env)
       const nowSeconds = Math.floor(c.get('nowMs') / 1000)
       const claims = await authenticateBearer(c.req.header('Authorization'), verifyToken, signingKeys, nowSeconds)
-      const parsed = parsePlanFilter(c.req.url)
-      const filter = parsed.kind === 'filter' ? parsed.filter : undefined
+      const filterResult = parsePlanFilter(c.req.url)
+      const filter = filterResult.kind === 'filter' ? filterResult.filter : undefined
       const request = { clientId: claims.sub, countryHint: claims.country, filter }
       const catalog = await openCatalog(createCacheContext(c, seal, claims.sub), request)
 
@@ -37,9 +37,10 @@ export function createPlansEndpoint({ readConfig, verifyToken, openCatalog, resp
       c.set('partner', { shortName, country })
       requireAccess(partner, claims)
       if (c.req.param('shortName') !== shortName) throw new ApiError('forbidden')
-      if (parsed.kind === 'invalid') throw new ApiError('invalid_request', { message: parsed.problems.join(' ') })
+      if (filterResult.kind === 'invalid')
+        throw new ApiError('invalid_request', { message: filterResult.problems.join(' ') })
 
-      const answer = await catalog.readList(country, parsed.filter)
+      const answer = await catalog.readList(country, filterResult.filter)
       c.set('answeredBy', answer)
       const headers = {
         ...createCommonHeaders(c),

@@ -62,7 +62,7 @@ const messagesByDefect: Record<BasicDefect, string> = {
 }
 
 function readCredentials(header: string | undefined): ClientCredentials {
-  const parsed = parseBasic(header)
-  if (typeof parsed === 'object') return parsed
-  throw new ApiError('invalid_request', { message: messagesByDefect[parsed], reason: parsed })
+  const credentialsOrDefect = parseBasic(header)
+  if (typeof credentialsOrDefect === 'object') return credentialsOrDefect
+  throw new ApiError('invalid_request', { message: messagesByDefect[credentialsOrDefect], reason: credentialsOrDefect })
 }

@@ -41,7 +41,7 @@ export const plan = {
       },
       at: timeFlag,
     },
-    json: 'an array of the plans as they are in a catalog file',
+    json: 'an array of the plans as they are in a catalog file; with --partner, as in the response',
     async run({ country: code, partner, at, json: isJson }, { store }) {
       const listedCountry = partner === undefined ? code : await requireListedCountry(store, partner, at)
       const plans = await (isJson ? listPlans : listSummaries)(store, listedCountry, at)

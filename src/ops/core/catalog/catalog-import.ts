@@ -51,7 +51,7 @@ export async function prepareUpdate(
   file: CatalogUpdate,
   choice: ImportChoice = {},
 ): Promise<CatalogImport> {
-  const prepared = await prepareMerge(store, file, choice, (base, current) => {
+  const catalogImport = await prepareMerge(store, file, choice, (base, current) => {
     const baseIds = new Set(base?.map(({ id }) => id))
     const baseIdentifiers = new Set(base?.map(({ identifier }) => identifier))
     // The file can also update plans that were added after its export, unless an exported plan had their ID or identifier.
@@ -62,7 +62,8 @@ export async function prepareUpdate(
     if (defects.length > 0) throw makeDefectError(defects)
     return { base: base && updatable, plans }
   })
-  return { ...prepared, notes: [...prepared.notes, ...describeForgottenReturns(prepared.changes, file.patches)] }
+  const forgottenNotes = describeForgottenReturns(catalogImport.changes, file.patches)
+  return { ...catalogImport, notes: [...catalogImport.notes, ...forgottenNotes] }
 }
 
 type Plans = readonly CatalogPlan[]
