@@ -130,7 +130,7 @@ function makeOwnerFields(
 const notKnown = 'not known'
 const noMatch = 'matches no live secret, token or key'
 
-/** @returns the state of the key whose KID is the text of the leak, and the command that drops the key, unless no live key has this KID. */
+/** @returns the state of the key whose KID is the text of the leak; also the command that drops the key, unless the live keys were read and none has this KID. */
 function makeKeyFields({ kind, text: kid }: Pick<Leak, 'kind' | 'text'>, { keys, target }: LiveSecrets): object {
   const use = keys?.find((key) => key.kid === kid)?.use
   const uses = { signs: 'signs', verifies: 'verifies', next: `signs from ${formatIsoTime(Number(kid))}` }
