@@ -120,7 +120,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
   }
 
-  /** Returns KV's entry for a partner, read in the last minute, and keeps it. While KV fails, returns the last entry, or else `entryWhileKvFails`. */
+  /** Returns KV's entry for a partner, read in the last minute. Keeps a new entry in memory, and makes KV's copy due. While KV fails, returns the last entry, or else `entryWhileKvFails`. */
   async function refreshEntry(context: CacheContext, clientId: string): Promise<PartnerEntry> {
     const heldEntry = clients.get(clientId)?.entry
     if (heldEntry && computeAgeMs(heldEntry.readAtMs, clock()) < maxAgeMs) return heldEntry

@@ -74,7 +74,7 @@ function makeOutput(changes: readonly PlanChange[], publication?: Publication) {
   return { data, changes, text: '' }
 }
 
-/** Shows a change, and writes its review. Asks only if there is a warning or an effect to confirm, and never in a dry run. @throws UserError when the answer is not yes. */
+/** Shows a change, and writes its review. Asks only if there is a warning or an effect to confirm, and never in a dry run. @throws UserError when the answer is not yes, there is no terminal, or the review can't be written. */
 async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Options): Promise<void> {
   const { changes, notes, warnings, dueAt } = proposal
   const { dryRun: isDryRun, review, describeEffectToConfirm, listSummaryLines } = options

@@ -23,14 +23,14 @@ export async function describePendingDoubts(
   const hasNewSharedValue = changes.some(({ before, after }) => listNewSharedValues(before, after).length > 0)
   const planIds = hasNewSharedValue ? undefined : changes.map(({ planId }) => planId)
   const rows = (await selectPublications(db, { planIds, states: pendingStates })).filter(({ id }) => id !== ownId)
-  const pending = await readPending(db, rows, { scope: 'may-conflict', firstChange: changes })
-  const withoutChange = forecastPublications(pending)
-  const withChange = forecastPublications(pending, changes)
-  return pending.rows.flatMap((row) => {
+  const pendingPublications = await readPending(db, rows, { scope: 'may-conflict', firstChange: changes })
+  const withoutChange = forecastPublications(pendingPublications)
+  const withChange = forecastPublications(pendingPublications, changes)
+  return pendingPublications.rows.flatMap((row) => {
     const forecast = withChange.byId.get(row.id)
     if (forecast === undefined) return []
     if (forecast.obstacle === undefined) {
-      return describeOverwriting(row, pending.changesById.get(row.id) ?? [], forecast.changes, changes)
+      return describeOverwriting(row, pendingPublications.changesById.get(row.id) ?? [], forecast.changes, changes)
     }
     // The log already shows a conflict that the publication has without this change.
     const conflictsAnyway = withoutChange.byId.get(row.id)?.obstacle !== undefined

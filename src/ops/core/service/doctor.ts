@@ -134,7 +134,7 @@ async function checkAnyPlanIsListed({ db, target }: Store): Promise<CheckResult>
 
 /**
  * Writes an entry to KV, which expires after a minute, the shortest time that KV allows. Each entry has a new name, because KV refuses a
- * second write to a key within a second. @throws when KV does not answer or the API token may not write.
+ * second write to a key within a second. @throws CloudflareError when KV does not answer or the API token may not write.
  */
 async function checkCache({ putKeys }: Store): Promise<CheckResult> {
   await putKeys([`doctor:${crypto.randomUUID()}`], {}, 60)
