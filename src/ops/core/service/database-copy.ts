@@ -106,9 +106,11 @@ export interface LostRow {
   problem: string
 }
 
-/** Compares a copy with the database. @returns the lost rows, and the number of compared rows by table. @throws UserError for a damaged file. */
+/** Compares a copy with the database. @returns the lost rows, and the number of compared rows by table. @throws UserError for an unreadable file, or a damaged file or database. */
 export async function findLostRows(store: Store, file: string) {
   const complaint = `${file} is damaged, or is no database copy`
+  // Fails if the database lacks its tables. Otherwise the comparison would fail, and would blame the file.
+  await selectFingerprint(store.db)
   const copy = await openTemporaryDatabase(readStatements(file), complaint)
   const currentDatabase = await openTemporaryDatabase(generateStatements(store), 'The database is damaged')
   try {

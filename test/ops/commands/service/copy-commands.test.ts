@@ -10,13 +10,17 @@ import { selectPartner } from '../../../../src/db/partner-queries.ts'
 import { approveForLater, endAsCancelled } from '../../../../src/db/publication-states.ts'
 import { endAsConflicted, flagSupersededVersions } from '../../../../src/db/publish.ts'
 import { deleteUnusedVersions } from '../../../../src/db/stage-publication.ts'
+import { findLostRows } from '../../../../src/ops/core/service/database-copy.ts'
+import { outdatedSchema } from '../../../../src/ops/shared/target.ts'
+import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import { isCausedBy } from '../../../../src/ops/store/failure.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
 import { publishAs, publishNow, publishPlans, stageChanges, makeStagedPending } from '../../../support/publish-plans.ts'
 import { createFolder } from '../../../support/temporary-folder.ts'
 import { interceptD1 } from '../../../support/unreliable-stores.ts'
-import { openStores } from '../../support/binding-store.ts'
-import { useMemoryBindings } from '../../support/memory-bindings.ts'
+import { openBindingStore, openStores } from '../../support/binding-store.ts'
+import { openMemoryBindings, useMemoryBindings } from '../../support/memory-bindings.ts'
 import { runCommand } from '../../support/run-ops.ts'
 import { emptyDatabase } from '../../support/test-database.ts'
 
@@ -241,4 +245,14 @@ test.each([
 ])('%s is refused', async (_, text, message) => {
   await writeFile(file, text)
   expect(await run(['compare', file])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
+})
+
+test('a database without tables does not make the copy look damaged', async () => {
+  await run(['copy', '--force', file])
+  const { bindings: emptyBindings, close } = openMemoryBindings()
+  for (const table of ['partner_contacts', 'plan_versions', 'publications', 'change_record', 'catalog']) {
+    await emptyBindings.DB.prepare(`drop table ${table}`).run()
+  }
+  const isNotMigrated = (error: unknown) => !(error instanceof UserError) && isCausedBy(error, outdatedSchema)
+  await expect(findLostRows(openBindingStore(emptyBindings), file).finally(close)).rejects.toSatisfy(isNotMigrated)
 })
