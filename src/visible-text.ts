@@ -17,11 +17,3 @@ const neededJoiner =
 export function hasHiddenCharacter(text: string): boolean {
   return hiddenCharacter.test(text.replaceAll(neededJoiner, ''))
 }
-
-/** Matches only characters that a terminal shows on one line, with no space at either end. */
-const line = /^[^\s\p{C}]([^\p{C}\p{Zl}\p{Zp}]*[^\s\p{C}])?$/u
-
-/** Tells if a text is one line of 1 to `maxLength` characters, at least one of them visible. */
-export function isVisibleLine(text: string, maxLength: number): boolean {
-  return text.length <= maxLength && line.test(text) && hasVisibleCharacter(text)
-}

@@ -12,7 +12,7 @@ import { throwAsUserError } from './failure.ts'
 import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
 
-/** Finds the custom domain in wrangler.toml, or without routes the address at workers.dev. @throws UserError when no address is found. */
+/** Finds the custom domain in wrangler.toml, or without routes the address at workers.dev. @throws UserError when no address is found, or Cloudflare can't be asked. */
 export async function requireOrigin(target: Target): Promise<string> {
   const { wrangler, call } = await openAccount(target)
   const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
@@ -27,7 +27,7 @@ export async function requireOrigin(target: Target): Promise<string> {
   return `https://${wrangler.name}.${subdomain}.workers.dev`
 }
 
-/** Skips versions without the binding DB: `keys rotate` makes one, without code, before the first deploy. @returns undefined for no other version. */
+/** @returns the ID of a live version; undefined when none has the binding DB: before the first deploy, `keys rotate` makes a version without code. @throws UserError when Cloudflare can't be asked. */
 export async function findLiveVersionId(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
   const liveVersions = await listLiveVersions(call, wrangler.name).catch(throwAsUserError)

@@ -9,7 +9,7 @@ interface LiveVersion {
   bindings: { name: string; type: string }[]
 }
 
-/** Lists the versions that answer requests. @param worker the name of the Worker. @returns an empty list while there is no Worker. */
+/** Lists the versions that answer requests. @param worker the name of the Worker. @returns an empty list while there is no Worker. @throws CloudflareError if Cloudflare refuses or fails. */
 export function listLiveVersions(call: CloudflareCall, worker: string): Promise<LiveVersion[]> {
   const script = `/workers/scripts/${worker}`
   const readVersion = async (versionId: string): Promise<LiveVersion> => {

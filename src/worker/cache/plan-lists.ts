@@ -67,7 +67,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     })
   }
 
-  /** Finds a list, current or outdated: the early list, or else the list in memory, or else KV's copy. @returns undefined if there is none */
+  /** Finds a list, current or outdated: the early list, or else the list in memory, or else KV's copy. @returns undefined if there is none. @throws the error of the early list */
   async function findAnyRevision(request: ListRequest, earlyList?: EarlyList): Promise<FoundList | undefined> {
     const heldList = lists.get(request.key)
     if (!earlyList && isUsable(heldList, request.context)) return { list: heldList, tier: 'memory' }

@@ -148,7 +148,7 @@ function patchObject(
   return otherObject ? { ...otherObject, ...Object.fromEntries(changedMembers) } : patch
 }
 
-/** Patches plans of the catalog. @returns the patched plans, and all defects of the file. If there is a defect, some plans are missing. */
+/** Patches plans of the catalog. @returns the patched plans, and all defects of the file. If there is a defect, plans may be missing. */
 export function applyPatches(
   update: Pick<CatalogUpdate, 'patches' | 'defects'>,
   catalog: readonly CatalogPlan[],

@@ -103,7 +103,7 @@ export function describeShortNameProblem(shortName: string): string | undefined 
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
-/** Describes the problem of each field: undefined for a field that is correct or not given. */
+/** @returns an item for each rule: a sentence if a given field breaks the rule, otherwise undefined. `contact: null` breaks none. */
 export function describeFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
     name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,

@@ -30,7 +30,7 @@ export async function prepareViewable(
   })
 }
 
-/** @param note the reason, which partners show to their customers. @throws UserError when `planSchema` refuses the note. */
+/** @param note the reason, which partners show to their customers. @throws UserError for a note that the schema refuses, or an unknown plan. */
 export async function prepareClosing(store: Store, identifierOrId: string, note: string): Promise<PreparedPlan> {
   const { data: nonInvestableNote, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (error) throw new UserError(`The public note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)

@@ -112,6 +112,7 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
 /**
  * Merges changes that were computed from an earlier catalog with the catalog as it is now. Leaves out plans that would not change.
  * @param isSkippingConflicts leaves out plans with a conflict, but returns the conflict. By default, the values of the changes win.
+ * @throws StorageError when others publish again and again while the catalog is read.
  */
 export async function mergeWithNow(
   { db }: Store,

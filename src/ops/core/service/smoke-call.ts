@@ -58,7 +58,7 @@ async function readAnswer(response: Response): Promise<SmokeResponse> {
   return { status, headers, json: isJsonObject(json) ? json : undefined }
 }
 
-/** @throws Error when another version answered. It is shown only when the time is over, so its message names `maxWaitSeconds`. */
+/** @throws Error unless the wanted version answered. The error is shown only when the time is over, so its message names `maxWaitSeconds`. */
 function requireVersion({ status, headers }: SmokeResponse, wantedId: string): void {
   const id = headers.get('X-Worker-Version')
   if (id === wantedId) return

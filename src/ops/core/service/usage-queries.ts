@@ -159,6 +159,7 @@ function parseNumber(row: Row, column: string): number {
   throw new UserError(`Cloudflare's answer lacks the number "${column}". To see the rows, run watch with --query.`)
 }
 
+/** @throws UserError when a row lacks the column. */
 function sumCounts(rows: readonly Row[], column: string): number {
   return rows.reduce((sum, row) => sum + parseNumber(row, column), 0)
 }

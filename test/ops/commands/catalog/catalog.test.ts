@@ -572,6 +572,6 @@ test('a deployed environment is never changed by nobody', async () => {
   await ops('plan close cash --public-note Full.', {}, nobody)
   expect((await readJson('log --json'))[0].actor).toBe('local')
   expect((await ops('plan open cash --as ')).stderr).toBe(
-    'The actor must be 1 to 100 visible characters on one line; it is "".\nNothing was changed.\n',
+    'The actor must be 1 to 100 visible characters on one line, with no space at either end; it is "".\nNothing was changed.\n',
   )
 })
