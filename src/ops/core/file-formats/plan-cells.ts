@@ -93,7 +93,8 @@ function decodeText(cell: Cell): unknown {
 
 /** Reads a number, or a text such as 12.4. Returns any other cell unchanged. */
 function decodeNumber(cell: Cell): unknown {
-  if (typeof cell === 'number') return roundNumber(cell)
+  // Rounds to the digits that a spreadsheet shows, because the formula 0.1 + 0.2 gives 0.30000000000000004.
+  if (typeof cell === 'number') return Number.isInteger(cell) ? cell : Number(cell.toPrecision(sheetDigits))
   return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
 }
 
@@ -103,11 +104,6 @@ function decodeAmount(cell: Cell): unknown {
   if (!/^[1-9][0-9]{0,2}\.[0-9]{2}0$/.test(text)) return decodeNumber(cell)
   const fix = `Write ${Number(text)} or ${text.replace('.', '')}: the dot may separate thousands.`
   return new UnusableCell(abbreviate(text), { fix })
-}
-
-/** Rounds to the digits that a spreadsheet shows, because the formula 0.1 + 0.2 gives 0.30000000000000004. */
-function roundNumber(value: number): number {
-  return Number.isInteger(value) ? value : Number(value.toPrecision(sheetDigits))
 }
 
 function decodeBoolean(cell: Cell): unknown {
