@@ -2,15 +2,15 @@
 
 /** Decodes padded Base64. @returns undefined for any other text, even one that lenient decoders accept */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
-  let binary: string
+  let binaryText: string
   try {
-    binary = atob(text)
+    binaryText = atob(text)
   } catch {
     return undefined
   }
   // atob ignores white space, missing padding and stray bits in the last character.
-  if (btoa(binary) !== text) return undefined
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+  if (btoa(binaryText) !== text) return undefined
+  return Uint8Array.from(binaryText, (character) => character.charCodeAt(0))
 }
 
 /** Decodes Base64url without padding. @returns undefined for any other text */

@@ -1,15 +1,15 @@
-/** Suggests a candidate that differs from the typed name only in case and at most two letters, or that continues it after a dot or hyphen: `Did you mean gold?` */
+/** Suggests a candidate that differs from the typed name only in case and at most two letters, or that continues it after a dot or hyphen: `Did you mean gold?` @returns undefined if there is none. */
 export function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2
-  const typed = name.trim().toLowerCase()
-  const [nearest] = candidates
-    .filter((candidate) => candidate !== name && Math.abs(candidate.length - typed.length) <= maxDistance)
-    .map((candidate) => ({ candidate, distance: countEdits(typed, candidate.toLowerCase()) }))
+  const typedName = name.trim().toLowerCase()
+  const [nearestMatch] = candidates
+    .filter((candidate) => candidate !== name && Math.abs(candidate.length - typedName.length) <= maxDistance)
+    .map((candidate) => ({ candidate, distance: countEdits(typedName, candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
   const startsWithTyped = (candidate: string) =>
-    [`${typed}.`, `${typed}-`].some((start) => candidate.toLowerCase().startsWith(start))
-  const suggestion = nearest?.candidate ?? candidates.find(startsWithTyped)
+    [`${typedName}.`, `${typedName}-`].some((start) => candidate.toLowerCase().startsWith(start))
+  const suggestion = nearestMatch?.candidate ?? candidates.find(startsWithTyped)
   return suggestion && `Did you mean ${suggestion}?`
 }
 

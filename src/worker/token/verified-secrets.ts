@@ -13,14 +13,14 @@ export type VerifiedSecrets = ReturnType<typeof createVerifiedSecrets>
  */
 export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: number }) {
   const hashes = createBoundedMap<{ hash: string; expiresAtMs: number }>(bounds.maxSecrets)
-  let key: CryptoKey | undefined
+  let hmacKey: CryptoKey | undefined
 
   /** Computes a key of the map. Neither ID nor secret has a line break, so two pairs never have the same text. */
   async function computeMac({ clientId, clientSecret }: ClientCredentials): Promise<string> {
-    // The first request generates the key: Workers have no random bytes while they start.
-    key ??= await crypto.subtle.importKey('raw', crypto.getRandomValues(new Uint8Array(32)), hmac, false, ['sign'])
+    // The first request generates `hmacKey`: Workers have no random bytes while they start.
+    hmacKey ??= await crypto.subtle.importKey('raw', crypto.getRandomValues(new Uint8Array(32)), hmac, false, ['sign'])
     const text = new TextEncoder().encode(`${clientId}\n${clientSecret}`)
-    return encodeBase64Url(new Uint8Array(await crypto.subtle.sign(hmac, key, text)))
+    return encodeBase64Url(new Uint8Array(await crypto.subtle.sign(hmac, hmacKey, text)))
   }
 
   return {

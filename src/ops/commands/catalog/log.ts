@@ -51,7 +51,7 @@ export const log = verb({
     },
     plan: {
       value: '<id>',
-      help: 'only publications that changed this plan, with what they changed in it',
+      help: 'only publications that change this plan, also pending or cancelled ones, with that change',
       conflicts: ['keys', 'pending'],
     },
     keys: { help: 'only changes of signing keys', conflicts: ['pending'] },

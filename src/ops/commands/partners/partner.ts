@@ -88,11 +88,11 @@ export const partner = {
     async run(_, { store, target, clock }) {
       const partners = await listPartners(store)
       const nowMs = clock.nowMs()
-      const create = describeCommand(target, 'partner', 'create', '--help')
+      const createCommand = describeCommand(target, 'partner', 'create', '--help')
       return {
         data: partners.map((one) => ({ ...partnerToJson(one), isRotationDue: isRotationDue(one, nowMs) })),
         text: partners.map((one) => formatSummaryRow(one, nowMs)),
-        note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
+        note: partners.length === 0 ? `There is no partner yet. To create one: ${createCommand}` : undefined,
       }
     },
   }),
@@ -288,9 +288,9 @@ async function changeAccount(
 async function readPipedText({ io: { stdin }, target }: Run): Promise<string> {
   const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
   if (text.trim() !== '') return text
-  const identify = describeCommand(target, 'partner', 'identify')
+  const identifyCommand = describeCommand(target, 'partner', 'identify')
   throw new UserError([
     'There is no secret on standard input.',
-    `Pass it through a pipe, or in a file that only you can read: ${identify} < FILE`,
+    `Pass it through a pipe, or in a file that only you can read: ${identifyCommand} < FILE`,
   ])
 }

@@ -42,14 +42,14 @@ export async function readCatalog(file: string, bytes: Uint8Array): Promise<Cata
   return typeof content === 'string' ? parseCatalog(content) : parseCatalogSheets(content)
 }
 
-/** Reads a file with some fields of some plans. @throws UserError for JSON, and without a sheet of plans. */
+/** Reads a file with some fields of some plans. @throws UserError for JSON, for an unreadable file, and without a sheet of plans. */
 export async function readUpdate(file: string, bytes: Uint8Array): Promise<CatalogUpdate> {
   const content = await readContent(file, bytes)
   if (typeof content !== 'string') return parseUpdateSheets(content)
   throw new UserError('catalog update reads .xlsx and .csv: use catalog import for JSON.')
 }
 
-/** Detects the format of a file by its content. A text counts as JSON if the name ends with .json, too. @throws UserError for an empty file. */
+/** Detects the format of a file by its content, or JSON also by the name .json. @returns the text of a JSON file; a spreadsheet for .xlsx and CSV. @throws UserError for an empty or unreadable file. */
 async function readContent(file: string, bytes: Uint8Array): Promise<string | Spreadsheet> {
   if (bytes.length === 0) throw new UserError('The file is empty.')
   if (detectFileKind(bytes) === 'xlsx') return parseXlsx(bytes)

@@ -129,10 +129,10 @@ async function prepareMerge(
 }
 
 /** @throws UserError when a plan has a conflict. @param exportRevision the revision of the file. */
-async function refuseConflicts(db: OperatorDatabase, merged: readonly MergedChange[], exportRevision?: number) {
-  const conflicts = merged.flatMap((change) => change.conflicts)
+async function refuseConflicts(db: OperatorDatabase, mergedChanges: readonly MergedChange[], exportRevision?: number) {
+  const conflicts = mergedChanges.flatMap((change) => change.conflicts)
   if (conflicts.length === 0) return
-  const planIds = merged.filter((change) => change.conflicts.length > 0).map(({ planId }) => planId)
+  const planIds = mergedChanges.filter((change) => change.conflicts.length > 0).map(({ planId }) => planId)
   const laterChanges = await findLaterChanges(db, conflicts, planIds, exportRevision)
   const otherCount = conflicts.length - maxConflicts
   const hasReturnConflict = conflicts.some(({ field = '' }) => mergeRules[field]?.dateField !== undefined)

@@ -23,9 +23,9 @@ export async function describeTakenBack(db: OperatorDatabase, changes: readonly 
     changes.flatMap((change) => listTakenBack(change, recentByPlan.get(change.planId) ?? [])),
   )
   if (changesTakenBack.size === 0) return []
-  const latestFirst = recentChanges.filter((change) => changesTakenBack.has(change))
-  const publications = new Set(latestFirst.map(({ publication }) => publication))
-  const plans = new Set(latestFirst.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
+  const latestChangesFirst = recentChanges.filter((change) => changesTakenBack.has(change))
+  const publications = new Set(latestChangesFirst.map(({ publication }) => publication))
+  const plans = new Set(latestChangesFirst.map(({ before, after }) => (after ?? before)?.identifier ?? ''))
   const names = nameSome([...publications])
   return [`The change takes back values of recent publications (${names}) in ${nameSome([...plans])}.`]
 }

@@ -27,7 +27,7 @@ export interface Defect {
   isOfColumn?: boolean
 }
 
-/** @param noun the kind of the name, such as `field`. @param candidates the known names. The defect suggests the most similar one. */
+/** @param noun the kind of the name, such as `field`. @param candidates the known names. The defect has a `fix` only if one of them is similar. */
 export function makeUnknownNameDefect(place: Place, noun: string, name: string, candidates: readonly string[]): Defect {
   const expected = `the name of a ${noun}`
   return { place, expected, found: describeValue(name), fix: suggestName(name, candidates) }

@@ -99,16 +99,16 @@ export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attri
   return recordThenChange(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
 }
 
-/** Records a change of a key before `change` makes it, so that the record lacks no change. If `change` fails, the record has it all the same. */
+/** Records a change of a key, and then calls `makeChange`, so that the record lacks no change. @throws UserError when `makeChange` fails: the record then has a change that may not have been made. */
 async function recordThenChange(
   store: Store,
   attribution: Attribution,
   kind: KeyChangeKind,
   kid: string,
-  change: () => Promise<void>,
+  makeChange: () => Promise<void>,
 ): Promise<void> {
   await recordKeyChange(store, attribution, kind, kid)
-  await makeOutsideChange(store.changes, change).catch((error: unknown) => {
+  await makeOutsideChange(store.changes, makeChange).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const listCommand = describeCommand(store.target, 'keys', 'list')
     const recordSentence = 'The record has the change, but the change may not have been made.'

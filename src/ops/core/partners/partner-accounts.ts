@@ -87,8 +87,8 @@ export async function createPartner(
   } catch (error) {
     const isNameTaken = isCausedBy(error, /change_record\.partner/)
     if (!isNameTaken) throw error
-    const list = describeCommand(store.target, 'partner', 'list')
-    throw new UserError([`The short name ${shortName} is taken. Choose another.`, `To see all partners: ${list}`])
+    const listAdvice = `To see all partners: ${describeCommand(store.target, 'partner', 'list')}`
+    throw new UserError([`The short name ${shortName} is taken. Choose another.`, listAdvice])
   }
   return { shortName, country, clientId, clientSecret }
 }

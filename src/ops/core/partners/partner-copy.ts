@@ -63,7 +63,7 @@ export async function makeMarkedChange<Result extends Entries>(
   warn: PrintWarning,
   { name, kind, change }: MarkedChange<Result>,
 ): Promise<{ partnerBefore: Partner; result: Result }> {
-  // Undefined until the database has found the partner.
+  // `findAndChange` sets the partner as soon as the database has found it.
   let foundPartner: Partner | undefined
   const findAndChange = async () => {
     const before = await requireRecordedPartner(store, name)

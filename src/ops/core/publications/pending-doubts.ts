@@ -66,17 +66,17 @@ function describeReason(obstacle: Obstacle): string {
 
 /**
  * Says which values of `changes` a pending publication will overwrite.
- * @param proposed the changes of the publication, as proposed. @param merged the same changes, merged with `changes`.
+ * @param proposedChanges the changes of the publication, as proposed. @param mergedChanges the same changes, merged with `changes`.
  */
 function describeOverwriting(
   row: PublicationRow,
-  proposed: readonly PlanChange[],
-  merged: readonly PlanChange[],
+  proposedChanges: readonly PlanChange[],
+  mergedChanges: readonly PlanChange[],
   changes: readonly PlanChange[],
 ): string[] {
   const changesByPlan = new Map(changes.map((change) => [change.planId, change]))
-  const mergedByPlan = new Map(merged.map(({ planId, after }) => [planId, after]))
-  const effects = proposed.flatMap(({ planId, before, after }) => {
+  const mergedByPlan = new Map(mergedChanges.map(({ planId, after }) => [planId, after]))
+  const effects = proposedChanges.flatMap(({ planId, before, after }) => {
     const change = changesByPlan.get(planId)
     if (change === undefined) return []
     if (before === null) return `add ${after?.identifier}`

@@ -98,10 +98,10 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
   const obstacle = finder.findObstacle()
   if (obstacle === undefined) return
   if (obstacle.kind === 'members') {
-    const write = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
+    const exportCommand = describeCommand(store.target, 'catalog', 'export', '--output', 'plans.json')
     throw new UserError([
       'The change can’t be published: its plans have other fields than the catalog.',
-      `If the checkout is old, update it, and try again. Otherwise, give all plans the fields of its code: ${write}`,
+      `If the checkout is old, update it, and try again. Otherwise, give all plans the fields of its code: ${exportCommand}`,
       `Then: ${describeCommand(store.target, 'catalog', 'import', 'plans.json')}`,
     ])
   }

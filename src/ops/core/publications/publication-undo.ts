@@ -85,12 +85,12 @@ export async function prepareRedo(
   const { conflicts, ...prepared } = await mergeWithNow(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)
   if (prepared.changes.length === 0) {
-    const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
+    const cancelCommand = describeCommand(store.target, 'catalog', 'cancel', String(id))
     const reason =
       conflicts.length === 0
         ? `The catalog has all values of publication ${id} already.`
         : `Others changed ${names}, and nothing else of publication ${id} is left to publish.`
-    throw new UserError(isCancelled ? reason : [reason, `To cancel the publication: ${cancel}`])
+    throw new UserError(isCancelled ? reason : [reason, `To cancel the publication: ${cancelCommand}`])
   }
   return {
     ...prepared,
@@ -135,11 +135,11 @@ async function tryToCancel(store: Store, id: number, attribution: Attribution): 
   } catch (error) {
     if (error instanceof UserError) return error.message
     if (findFailure(error) === undefined) throw error
-    const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
+    const cancelCommand = describeCommand(store.target, 'catalog', 'cancel', String(id))
     throw new UserError([
       getCauseMessage(error),
       `It is not known whether publication ${id} is cancelled. If it is pending, it may still be published.`,
-      `To cancel it when the database answers: ${cancel}`,
+      `To cancel it when the database answers: ${cancelCommand}`,
     ])
   }
 }

@@ -165,8 +165,8 @@ export async function approvePublication(
   const isInFuture = rowBefore.dueAt !== null && rowBefore.dueAt > (await selectNowSeconds(store.db))
   const tryToSchedule = () => approveForLater(store.db, decision)
   // The approval stays in the row when the publication is published, cancelled or conflicts.
-  const isByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
-  const isScheduled = isInFuture && (await changeStateOnce(store, publicationId, tryToSchedule, isByActor))
+  const isApprovedByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
+  const isScheduled = isInFuture && (await changeStateOnce(store, publicationId, tryToSchedule, isApprovedByActor))
   const outcome = isScheduled ? 'decided' : await approveNow(store, decision, seenRevision)
   if (outcome === 'unseen') return undefined
   const row = await requirePublication(store, publicationId)
@@ -197,12 +197,12 @@ async function approveNow(
   seenRevision: number | undefined,
 ): Promise<'decided' | 'unseen' | 'unchanged'> {
   const { publicationId, actor } = decision
-  const isByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
+  const isApprovedByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
   const outcome = await publishPending(store.db, decision, 'approve', async (comparison) => {
     const wasSeen = seenRevision === undefined || seenRevision === comparison.comparedRevision
     if (comparison.isMerged && !wasSeen) return 'unseen'
     const tryToApprove = async () => (await publishIfNewest(store.db, decision, 'approve', comparison)) !== undefined
-    const isApproved = await changeStateOnce(store, publicationId, tryToApprove, isByActor)
+    const isApproved = await changeStateOnce(store, publicationId, tryToApprove, isApprovedByActor)
     // Undefined makes `publishPending` compare the publication again.
     return isApproved ? 'decided' : undefined
   })
