@@ -18,6 +18,7 @@ export type ExitCode = 0 | 1 | 2 | 3
 /** The arguments and flags of a command line, by name. The shared flags have known types. */
 interface Values extends Partial<SharedInput> {
   [name: string]: unknown
+  /** False without the flag, as for every flag without a value. Undefined: the verb has no such flag. */
   remote?: boolean
   env?: string
   persistTo?: string
@@ -203,7 +204,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext & { i
   }
 }
 
-/** @returns where the verb works: `{}` is the default local state. @throws UserError when only one of --remote and --env is given. */
+/** @returns where the verb works: `{}` is the default local state. @throws UserError when a verb with --remote gets only one of --remote and --env. */
 function readTarget({ remote, env, persistTo }: Values): Target {
   // A verb without --remote, such as deploy, chooses its environment itself.
   if (remote === undefined) return {}

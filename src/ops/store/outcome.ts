@@ -44,6 +44,7 @@ export async function makeOutsideChange(changes: OutcomeTracker, change: () => P
   changes.outcome = 'changed'
 }
 
+/** @returns what the command may have changed, and what to do next: lines of the error of a command that failed. Empty when nothing was changed. */
 export function describeOutcome(target: Target, { outcome, isMarked = false }: OutcomeTracker): string[] {
   switch (outcome) {
     case 'unchanged':
