@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
-import { describeMigrate, outdatedSchema, type Target } from '../shared/target.ts'
+import { describeMigrate, outdatedSchema, quoteWords, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { getCauseMessage, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
@@ -75,7 +75,7 @@ async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: S
 const migrationsTableSql = `create table if not exists d1_migrations
   (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
 
-/** Applies the migrations that the database lacks, without wrangler, which takes seconds to start. @returns their file names. */
+/** Applies the migrations that the database lacks, without wrangler, which takes seconds to start. @returns their file names. @throws UserError when one can't be applied. */
 async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
   const runSql = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
   await runSql(migrationsTableSql)
@@ -94,7 +94,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
         `The local database can't be migrated: ${getCauseMessage(error)}.`,
-        `To start afresh, delete the database: rm -r ${persistTo ?? '.wrangler/state'}`,
+        `To start afresh, delete the database: ${quoteWords(['rm', '-r', persistTo ?? '.wrangler/state'])}`,
       ])
     }
   }

@@ -28,7 +28,7 @@ test('a database that is not migrated is refused, and the named command migrates
 })
 
 test('a database of another schema is not migrated, keeps what it has, and the named command deletes it', async () => {
-  const persistTo = await createFolder()
+  const persistTo = join(await createFolder(), 'a state')
   const migrate = () => withMigratedStore({ persistTo }, async ({ db }) => db)
   await migrate()
   const folder = join(persistTo, 'v3/d1/miniflare-D1DatabaseObject')
@@ -36,7 +36,9 @@ test('a database of another schema is not migrated, keeps what it has, and the n
   using database = new DatabaseSync(join(folder, name))
   database.exec(`delete from d1_migrations; drop table catalog; alter table partner_contacts rename to other`)
   await expect(migrate()).rejects.toThrow(
-    new RegExp(`^The local database can't be migrated: .*\\nTo start afresh, delete the database: rm -r ${persistTo}$`),
+    new RegExp(
+      `^The local database can't be migrated: .*\\nTo start afresh, delete the database: rm -r '${persistTo}'$`,
+    ),
   )
   const tables = database.prepare(`select count(*) as count from sqlite_master where name = 'catalog'`)
   expect(tables.get()).toEqual({ count: 0 })
