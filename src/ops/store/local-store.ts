@@ -76,7 +76,7 @@ const migrationsTableSql = `create table if not exists d1_migrations
   (id integer primary key autoincrement, name text unique, applied_at timestamp default current_timestamp not null)`
 
 /** Applies the migrations that the database lacks, without wrangler, which takes seconds to start. @returns their file names. @throws UserError when one can't be applied. */
-async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promise<string[]> {
+async function applyMigrations(d1: Runtime['db'], target: Target): Promise<string[]> {
   const runSql = (text: string) => retry(() => d1.prepare(text).run<{ name: string }>())
   await runSql(migrationsTableSql)
   const listApplied = async () => (await runSql('select name from d1_migrations')).results.map(({ name }) => name)
@@ -94,7 +94,7 @@ async function applyMigrations(d1: Runtime['db'], { persistTo }: Target): Promis
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
         `The local database can't be migrated: ${getCauseMessage(error)}.`,
-        `To start afresh, delete the database: ${quoteWords(['rm', '-r', persistTo ?? '.wrangler/state'])}`,
+        `To start afresh, delete the local state: rm -r ${quoteWords([locateState(target).folder])}`,
       ])
     }
   }
