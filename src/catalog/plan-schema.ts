@@ -85,7 +85,7 @@ export const nonNegativeInteger = z
   .max(maxId, expectedInteger)
   .overwrite(replaceMinusZero)
 
-/** Every JSON parser reads numbers of up to 15 digits exactly. */
+/** Refuses a number that JavaScript writes with an exponent. Every JSON parser reads numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
   /^-?[0-9.]+$/.test(String(value)) && String(value).replaceAll(/[-.]/g, '').length <= maxDigits
 const expectedDecimal = `a decimal number of at most ${maxDigits} digits`

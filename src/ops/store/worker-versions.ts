@@ -31,7 +31,7 @@ export function listLiveVersions(call: CloudflareCall, worker: string): Promise<
   })
 }
 
-/** @returns the ID of the version that was uploaded last, whether or not it answers requests; undefined while there is no Worker. */
+/** @returns the ID of the version that was uploaded last, whether or not it answers requests; undefined while there is no Worker. @throws CloudflareError if Cloudflare refuses or fails. */
 export async function findLatestVersion(call: CloudflareCall, worker: string): Promise<string | undefined> {
   const listVersions = async () => readList(await call('GET', `/workers/scripts/${worker}/versions`), 'items')
   const id = readPath(await listUnlessNoWorker(listVersions), 0, 'id')
