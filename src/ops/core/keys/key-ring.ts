@@ -51,9 +51,9 @@ export function chooseFreeKid(secretNames: readonly string[], fromSeconds: numbe
 /** Records and adds a key. The key signs two minutes later. A local key, or the first key of a Worker, signs at once. @throws UserError when the secrets can’t be changed. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
-  const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
-  const mustWait = store.target.remote && listSigningKeys(live, nowSeconds).length > 0
-  const kid = chooseFreeKid(live, mustWait ? nowSeconds + spreadSeconds : nowSeconds)
+  const [{ live: liveNames }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
+  const mustWait = store.target.remote && listSigningKeys(liveNames, nowSeconds).length > 0
+  const kid = chooseFreeKid(liveNames, mustWait ? nowSeconds + spreadSeconds : nowSeconds)
   await recordThenChange(store, attribution, 'keys-rotate', kid, () =>
     secrets.put({ [formatKeyName(kid)]: generateKey() }),
   )
@@ -65,8 +65,8 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
  * hours, or when Cloudflare would refuse to change the secrets.
  */
 export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
-  const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
-  const kids = listSigningKeys(live, nowSeconds).map((key) => key.kid)
+  const [{ live: liveNames }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
+  const kids = listSigningKeys(liveNames, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) throw makeUnknownKeyError(kid, target)
   await secrets.checkEditable()
   const leakAdvice = `If the key leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`

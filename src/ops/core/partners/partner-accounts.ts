@@ -85,8 +85,7 @@ export async function createPartner(
   try {
     await recordChange(store, attribution, (db, request) => insertNewPartner(db, request, row))
   } catch (error) {
-    const isNameTaken = isCausedBy(error, /change_record\.partner/)
-    if (!isNameTaken) throw error
+    if (!isCausedBy(error, /change_record\.partner/)) throw error
     const listAdvice = `To see all partners: ${describeCommand(store.target, 'partner', 'list')}`
     throw new UserError([`The short name ${shortName} is taken. Choose another.`, listAdvice])
   }

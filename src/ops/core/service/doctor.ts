@@ -161,6 +161,7 @@ async function checkKeys(
   const kidsAfterDeploy = listSigningKeys(latest, nowSeconds).map(({ kid }) => kid)
   const findNewestEntry = (kid: string) => entries?.find((entry) => entry.kid === kid)
   const keysCommand = (verb: string, ...words: string[]) => describeCommand(target, 'keys', verb, ...words)
+  const dropCommand = (kid: string) => keysCommand('drop', kid, '--leaked')
   const deployCommand = describeDeploy(target)
   const isDeployDue = kids.join() !== kidsAfterDeploy.join()
   const droppedKids = kids.filter((kid) => findNewestEntry(kid)?.kind === 'keys-drop')
@@ -171,14 +172,14 @@ async function checkKeys(
   const results = [
     ...checkSigning(live, nowSeconds, isDeployDue ? deployCommand : keysCommand('rotate')),
     ...droppedKids.map((kid) =>
-      problem(`The key ${kid} was dropped, but is in use. Drop it again: ${keysCommand('drop', kid, '--leaked')}`),
+      problem(`The record says that the key ${kid} was dropped, but it is in use. Drop it again: ${dropCommand(kid)}`),
     ),
     ...misnamedSecrets.map((name) =>
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits. Delete the secret.`),
     ),
     ...unrecordedKids.map((kid) =>
       warning(
-        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${keysCommand('record', kid)}. If nobody knows who set it, run: ${keysCommand('drop', kid, '--leaked')}`,
+        `The key ${kid} is not in the record. If keys drop --leaked made it, run: ${keysCommand('record', kid)}. If nobody knows who set it, run: ${dropCommand(kid)}`,
       ),
     ),
   ]

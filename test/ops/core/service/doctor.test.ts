@@ -180,7 +180,7 @@ test('after a rollback, a key that was dropped and one that is missing are named
   await dropKey(createMemorySecrets(), store, attribution, old)
   const secrets = makeSecrets([later, old], [kid])
   expect(await findLines('keys', { on: deployed, askIfReplicated, secrets })).toEqual([
-    `problem keys: The key ${old} was dropped, but is in use. Drop it again: npm run -s ops -- keys drop ${old} --leaked ${flags}`,
+    `problem keys: The record says that the key ${old} was dropped, but it is in use. Drop it again: npm run -s ops -- keys drop ${old} --leaked ${flags}`,
     `warning keys: The next deploy changes the keys from ${later}, ${old} to ${kid}. Run: npm run deploy -- --env staging`,
   ])
   expect(await findLines('keys', { on: deployed, askIfReplicated, secrets: makeSecrets([], [kid]) })).toEqual([
