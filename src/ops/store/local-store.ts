@@ -13,7 +13,7 @@ import { describeSystemError } from './system-error.ts'
 import { getStoreIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 import { listMigrationFiles } from './wrangler.ts'
 
-/** Calls `work` with the local store. @throws UserError when the database is missing, is not migrated, or can't be used. */
+/** Calls `work` with the local store. @throws UserError when the database is missing, otherwise as `withRuntime`. */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { folder, migrateCommand } = locateState(target)
   if (!existsSync(resolve(folder, 'v3/d1'))) {
@@ -25,7 +25,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   return withRuntime(target, (_, store) => work(store))
 }
 
-/** Creates the database, or applies the migrations that it lacks, before `work`. `appliedFiles` are the migrations that were applied now. @throws UserError when the database can't be migrated or used. */
+/** Creates the database, or applies the migrations that it lacks, before `work`. `appliedFiles` are the migrations that were applied now. @throws UserError when a migration fails, otherwise as `withRuntime`. */
 export function withMigratedStore<T>(
   target: Target,
   work: (store: Store, appliedFiles: string[]) => Promise<T>,
@@ -41,7 +41,7 @@ function locateState({ persistTo, ...target }: Target): { folder: string; migrat
   }
 }
 
-/** Opens D1 and KV for `work`, and closes them afterwards. @throws UserError for a database that is not migrated or can't be used. */
+/** Opens D1 and KV for `work`, and closes them afterwards. @throws UserError for a wrong wrangler.toml or .dev.vars, and for a database that is not migrated or can't be used. */
 async function withRuntime<T>(target: Target, work: (d1: Runtime['db'], store: Store) => Promise<T>): Promise<T> {
   const { folder, migrateCommand } = locateState(target)
   const config = await readWranglerConfig()

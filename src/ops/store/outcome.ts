@@ -8,7 +8,7 @@ export type Outcome = 'unchanged' | 'unknown' | 'changed'
 /** Says whether a command has changed something so far. Each store has one tracker. */
 export interface OutcomeTracker {
   outcome: Outcome
-  /** True if the command wrote the mark of a partner into KV before the database answered. */
+  /** True if the command wrote the mark of a partner into KV, or tried to, before the database answered. */
   isMarked?: boolean
 }
 

@@ -10,8 +10,8 @@ import type { Store } from './store.ts'
 import { getStoreIds } from './wrangler-toml.ts'
 
 /**
- * Calls `work` with the store at Cloudflare. @throws UserError when wrangler.toml lacks an ID, the database is not migrated, or Cloudflare
- * refuses, fails or can't be reached. After an error of Cloudflare, the message also tells whether a change was made.
+ * Calls `work` with the store at Cloudflare. @throws UserError as `openAccount`, and when wrangler.toml lacks an ID, the database is not
+ * migrated, or Cloudflare refuses, fails or can't be reached. After an error of Cloudflare, the message also tells whether a change was made.
  */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { wrangler, call, listPages, askServerTimeMs } = await openAccount(target)

@@ -67,7 +67,7 @@ describe('a text for the record', () => {
   ])('is refused with %s (%#)', async (kind, args) => {
     const { code, stdout, stderr } = await run(args)
     expect({ code, stdout, lines: stderr.split('\n').length }).toEqual({ code: 2, stdout: '', lines: 3 })
-    expect(stderr).toMatch(new RegExp(`^The record would keep ${kind} for ever: .*\\nNothing was changed\\.\\n$`))
+    expect(stderr).toMatch(new RegExp(`^The database would keep ${kind}: .*\\nNothing was changed\\.\\n$`))
     for (const one of [secret, key, token]) expect(stderr).not.toContain(one)
   })
 

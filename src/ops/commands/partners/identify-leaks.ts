@@ -74,7 +74,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
   return { ...output, reasonToAct: rows.some((row) => 'ifItLeaked' in row) ? undefined : noMatchMessage }
 }
 
-/** Reads the live secrets and keys with which these leaks are compared. */
+/** Reads the live secrets and keys with which these leaks are compared. A UserError becomes one of `problems`. @throws ConfigError as `readOwners`. */
 async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<LiveSecrets> {
   const { target, clock } = run
   const nowSeconds = clock.nowMs() / 1000

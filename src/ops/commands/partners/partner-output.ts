@@ -76,7 +76,7 @@ export function formatEndedTokensLetter(partner: Partner): string {
   const { clientId, shortName, tokensValidFrom } = partner
   const letter = `An access token of ${shortName} (client ID ${clientId}) may be known to others.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
-- Your client secret still works. Request a new access token now.${describeSuspension(partner)}
+- Your client secret stays the same. Request a new access token now.${describeSuspension(partner)}
 Remove the token from every place where others could read it, such as a log.`
   return `Send this text to the partner:\n${frameLetter(letter)}`
 }
@@ -84,20 +84,11 @@ Remove the token from every place where others could read it, such as a log.`
 /** @returns the words after `partner` of the command that takes a change back, such as `set acme contact=null`; undefined when no command does. */
 export function findWayBack(kind: PartnerRequest['kind'], before: Partner, after: Partner): string[] | undefined {
   const { shortName } = before
+  if (kind === 'suspend') return ['resume', shortName]
+  if (kind === 'resume') return ['suspend', shortName]
   const changedFields = (['country', 'name', 'contact'] as const).filter((field) => before[field] !== after[field])
-  switch (kind) {
-    case 'suspend':
-      return ['resume', shortName]
-    case 'resume':
-      return ['suspend', shortName]
-    case 'set':
-      return changedFields.length === 0
-        ? undefined
-        : ['set', shortName, ...changedFields.map((field) => `${field}=${before[field]}`)]
-    case 'end':
-    case 'end-tokens':
-      return undefined
-  }
+  if (kind !== 'set' || changedFields.length === 0) return undefined
+  return ['set', shortName, ...changedFields.map((field) => `${field}=${before[field]}`)]
 }
 
 /** @returns the letter to a partner whose secrets and tokens were ended, and that gets a new secret. */

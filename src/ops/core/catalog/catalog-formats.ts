@@ -36,7 +36,7 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
 /** Matches the start of a JSON object, or of a JSON array of objects or arrays. No CSV file starts like this. */
 const jsonStart = /^\s*(?:\{|\[\s*[{[\]])/
 
-/** Reads a file with whole plans. @throws UserError with a line for each defect. */
+/** Reads a file with whole plans. @throws UserError for an unreadable file, or with a line for each defect. */
 export async function readCatalog(file: string, bytes: Uint8Array): Promise<CatalogFile> {
   const content = await readContent(file, bytes)
   return typeof content === 'string' ? parseCatalog(content) : parseCatalogSheets(content)

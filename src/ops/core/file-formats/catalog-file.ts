@@ -189,7 +189,7 @@ export function makeContradictionDefects(
         place: { ...place, field: path },
         expected: `${describeValue(readPath(otherValue, member))}, as in plan ${describeValue(otherPlan)}`,
         found: describeValue(value[member]),
-        fix: `Plans with the same ${field}.id share its values: change all of them together.`,
+        fix: `Plans with the same ${field}.id must have the same ${field}: change all these plans together.`,
       }
     })
   })

@@ -199,7 +199,8 @@ async function writeMark(
 }
 
 /**
- * Marks a partner without the database, and sets `store.changes.isMarked`. The mark says that access ends now.
+ * Marks a partner without the database: the mark says that access ends now. Sets `store.changes.isMarked` before it writes, because a
+ * write that fails may have an effect. @throws the error of KV.
  * @param name the short name or the client ID, as the operator typed it.
  * @param partner the partner with this name, if the database has found it; otherwise KV is searched.
  * @returns a sentence that tells the operator about the mark.

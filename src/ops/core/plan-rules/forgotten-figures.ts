@@ -37,17 +37,17 @@ export function describeForgottenMonths(changes: readonly PlanChange[], others: 
   return names.length === 0 ? [] : [`${start}: ${nameSome(names)}.`]
 }
 
-/** In fewer plans, new returns with the old date are usually corrections of a published month. */
-const minCorrected = 4
+/** If fewer plans change, new returns with the old date are usually corrections of a published month. */
+const minChangedPlans = 4
 
 /**
- * Finds new returns in plans that keep their date. Reports them if the plan's month is before the month of most new dates, or if most of
- * the changed plans get new returns and keep their date.
+ * Finds new returns in plans that keep their date. Reports them if the plan's month is before the month of most new dates, or if at
+ * least four plans change, and most of them get new returns and keep their date.
  */
 export function findForgottenDates(plans: readonly ChangedPlan[]): PlanFinding[] {
   const month = computeCommonMonth(listRedated(plans))
   const plansWithOldDate = plans.filter((plan) => listReturnsWithOldDate(plan).length > 0)
-  const mostKeepDate = plans.length >= minCorrected && plansWithOldDate.length > plans.length / 2
+  const mostKeepDate = plans.length >= minChangedPlans && plansWithOldDate.length > plans.length / 2
   const plansWithForgottenDate = plansWithOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
   const message = 'A return is new, but performanceDate is not. Was the date forgotten?'
   return plansWithForgottenDate.flatMap((plan) =>

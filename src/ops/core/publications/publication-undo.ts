@@ -28,8 +28,8 @@ export interface UndoChoice {
 
 /**
  * Computes the publication that takes back publication `id`, and keeps later changes of other fields.
- * @throws UserError when publication `id` does not exist or was not published, or nothing of it is left to take back. Without
- * `exceptChanged`, also throws when others changed the same fields later.
+ * @throws UserError when publication `id` does not exist, was not published or did not change one of `plans`, or nothing of it is left to
+ * take back. Without `exceptChanged`, also throws when others changed the same fields later.
  */
 export async function prepareUndo(
   store: Store,

@@ -131,12 +131,12 @@ function requirePublishedOrPending({ target }: Store, row: PublicationRow): Publ
   )
 }
 
-/** Tells if another operator must approve each publication of this environment, by `CATALOG_APPROVAL` in wrangler.toml. @throws UserError for a wrong value. */
+/** Tells if another operator must approve each publication of this environment, by the variable `CATALOG_APPROVAL`. @throws UserError for a wrong value. */
 export function readNeedsApproval({ config }: Store): boolean {
   const { CATALOG_APPROVAL: approval = 'off' } = config
   if (approval === 'required') return true
   if (approval === 'off') return false
-  throw new UserError(`CATALOG_APPROVAL in wrangler.toml must be "required" or "off"; it is "${approval}".`)
+  throw new UserError(`CATALOG_APPROVAL must be "required" or "off"; it is "${approval}".`)
 }
 
 /** @throws UserError when there is no publication with the ID. */

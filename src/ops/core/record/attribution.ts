@@ -19,13 +19,13 @@ const secretNames = {
   'possible-key': 'what may be a signing key',
 } as const
 
-/** Checks texts before the record keeps them for ever. @throws UserError that does not quote the secret. */
+/** Checks texts before the database keeps them. @throws UserError that does not quote the secret. */
 export function checkNoSecrets(texts: readonly string[]): void {
   for (const { kind } of findSecrets(texts.join('\n'))) {
     // The name of a signing key is not secret. A note may quote the beginning of a secret, to say which secret it means.
     if (kind === 'key-name' || kind === 'cut-secret') continue
     throw new UserError(
-      `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,
+      `The database would keep ${secretNames[kind]}: leave it out of the command. The history of your shell may have it, too.`,
     )
   }
 }

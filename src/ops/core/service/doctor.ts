@@ -237,11 +237,12 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${catalogCommand('approve', id)}`,
     ),
-    ...conflictingPublications.map(({ id, willConflict, conflictsWith: [earlierId] }) => {
+    ...conflictingPublications.map(({ id, willConflict, conflictsWith }) => {
+      const cancelCommands = conflictsWith.map((earlierId) => catalogCommand('cancel', earlierId)).join(', then ')
       const fix =
-        earlierId === undefined
+        conflictsWith.length === 0
           ? `To make it again: ${catalogCommand('redo', id)}`
-          : `To publish it, cancel publication ${earlierId}: ${catalogCommand('cancel', earlierId)}`
+          : `To let publication ${id} be published: ${cancelCommands}`
       return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${catalogCommand('cancel', id)}`
     }),
     ...conflicted.map(

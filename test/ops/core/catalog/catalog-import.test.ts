@@ -71,7 +71,7 @@ describe('an import', () => {
     const change = await prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })
     await expect(makeProposal(store, change)).rejects.toThrow(
       new UserError([
-        'Plan "plan-1": productRiskLevel.name: expected "Low", as in plan "plan-2"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.',
+        'Plan "plan-1": productRiskLevel.name: expected "Low", as in plan "plan-2"; found "High". Plans with the same productRiskLevel.id must have the same productRiskLevel: change all these plans together.',
       ]),
     )
     const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]

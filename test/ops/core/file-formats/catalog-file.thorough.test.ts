@@ -244,7 +244,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     expect(listDefects(...plans, makePlan({ id: 3, fundManager: other }))).toEqual([
       'Plan "other" (number 2): id: expected an id that no other plan has; found 1, as in plan "plan-1" (number 1).',
       'Plan "plan-1" (number 3): identifier: expected an identifier that no other plan has; found "plan-1", as in plan "plan-1" (number 1).',
-      'Plan "plan-3" (number 4): fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Another name". Plans with the same fundManager.id share its values: change all of them together.',
+      'Plan "plan-3" (number 4): fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Another name". Plans with the same fundManager.id must have the same fundManager: change all these plans together.',
     ])
   })
 })

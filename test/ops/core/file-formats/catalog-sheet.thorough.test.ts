@@ -273,7 +273,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     })
     expect(listDefects(sheet)).toEqual([
       'Sheet "Plans", row 3, column identifier: expected an identifier that no other plan has; found "plan-1", as in sheet "Plans", row 2.',
-      'Sheet "Plans", row 4, column fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Renamed". Plans with the same fundManager.id share its values: change all of them together.',
+      'Sheet "Plans", row 4, column fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Renamed". Plans with the same fundManager.id must have the same fundManager: change all these plans together.',
     ])
   })
 

@@ -15,7 +15,7 @@ test.each(['schedule', 'Schedule'])('nobody has the name of the schedule: %j', (
 test('a note may say how secrets begin, and has none', () => {
   const secret = generateClientSecret()
   checkNoSecrets(['Secrets begin with pcs_A now.', secret.slice(0, 30)])
-  expect(() => checkNoSecrets([secret.replace('_', String.raw`\_`)])).toThrow('The record would keep a client secret')
+  expect(() => checkNoSecrets([secret.replace('_', String.raw`\_`)])).toThrow('The database would keep a client secret')
 })
 
 test('an empty note is none: the log shows the command', () => {

@@ -21,7 +21,7 @@ import {
   store,
   storeWithoutCache,
 } from '../../support/memory-store.ts'
-import { closePlan } from '../../support/publish-prepared.ts'
+import { closePlan, setFields } from '../../support/publish-prepared.ts'
 
 beforeEach(async () => {
   await emptyStores()
@@ -223,12 +223,17 @@ describe('publications', () => {
     ])
   })
 
-  test('are named with the earlier publication that they conflict with: republished, they would conflict again', async () => {
-    const [first, second] = [await schedule('plan-1'), await schedule('plan-1', 'Later.')]
+  test('are named with all earlier publications that they conflict with: republished, they would conflict again', async () => {
+    const ids: number[] = []
+    for (const assignments of [['hint=One'], ['about=One'], ['hint=Two', 'about=Two']]) {
+      const { publication } = await setFields(store, 'plan-1', assignments, { ...request, dueAt: nextMinute() })
+      ids.push(publication?.id ?? 0)
+    }
+    const [first, second, third] = ids
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${second} will conflict: publication ${first} changes .* cancel publication ${first}: ${command} cancel ${first}; to cancel publication ${second}: ${command} cancel ${second}$`,
+          `^problem publications: Publication ${third} will conflict: publication ${first}, ${second} changes .* let publication ${third} be published: ${command} cancel ${first}, then ${command} cancel ${second}; to cancel publication ${third}: ${command} cancel ${third}$`,
         ),
       ),
     ])
