@@ -53,13 +53,13 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
   /** Adds the shared values of a plan of the change. A shared value is new unless `current`, the plan in the catalog, has it. */
   const addSharedValues = (plan: PlainPlan, current: PlainPlan | null) => {
     const newKeys = new Set(listNewSharedValues(current, plan).map(makeValueKey))
-    for (const shared of listSharedValues(plan)) {
-      const key = makeValueKey(shared)
+    for (const sharedValue of listSharedValues(plan)) {
+      const key = makeValueKey(sharedValue)
       const isNew = newKeys.has(key)
       const earlierValue = sharedValues.get(key)
-      if (earlierValue === undefined) sharedValues.set(key, { ...shared, plan: readIdentifier(plan), isNew })
+      if (earlierValue === undefined) sharedValues.set(key, { ...sharedValue, plan: readIdentifier(plan), isNew })
       else {
-        compareSharedValues({ ...shared, plan: readIdentifier(plan) }, earlierValue)
+        compareSharedValues({ ...sharedValue, plan: readIdentifier(plan) }, earlierValue)
         earlierValue.isNew ||= isNew
       }
     }
@@ -84,9 +84,9 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
     /** Compares the new shared values with plans of the catalog that are not in the change. A caller may leave out plans without such a value. */
     addOtherPlans: (plans: Iterable<PlainPlan>): void => {
       for (const plan of plans) {
-        for (const shared of listSharedValues(plan)) {
-          const own = sharedValues.get(makeValueKey(shared))
-          if (own?.isNew) compareSharedValues(own, { ...shared, plan: readIdentifier(plan) })
+        for (const sharedValue of listSharedValues(plan)) {
+          const own = sharedValues.get(makeValueKey(sharedValue))
+          if (own?.isNew) compareSharedValues(own, { ...sharedValue, plan: readIdentifier(plan) })
         }
       }
     },
@@ -119,8 +119,8 @@ function listSharedValues(plan: PlainPlan): SharedValue[] {
 /** Lists the shared values that a change of a plan adds or changes: other plans must agree on them. Null stands for a plan that doesn't exist. */
 export function listNewSharedValues(before: PlainPlan | null, after: PlainPlan | null): SharedValue[] {
   if (after === null) return []
-  const oldValues = new Map(listSharedValues(before ?? {}).map((shared) => [makeValueKey(shared), shared.value]))
-  return listSharedValues(after).filter((shared) => !isSameJson(oldValues.get(makeValueKey(shared)), shared.value))
+  const oldValues = new Map(listSharedValues(before ?? {}).map((each) => [makeValueKey(each), each.value]))
+  return listSharedValues(after).filter((each) => !isSameJson(oldValues.get(makeValueKey(each)), each.value))
 }
 
 /** Lists the objects that a plan shares with other plans: objects with an ID, such as the category. */

@@ -284,7 +284,7 @@ async function changeAccount(
   return { output: { ...makePartnerOutput(after), note }, after }
 }
 
-/** Reads a text from standard input. @throws UserError when the text is empty, or typed on a terminal, which would show a secret. */
+/** Reads a text from standard input. @throws UserError when the text is empty or over 100 MB, or is typed on a terminal, which would show a secret. */
 async function readPipedText({ io: { stdin }, target }: Run): Promise<string> {
   const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
   if (text.trim() !== '') return text

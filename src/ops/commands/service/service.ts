@@ -112,7 +112,7 @@ export const invalidate = verb({
   },
 })
 
-/** Runs the checks of `doctor`. @param isThorough whether to read the whole record and all plans, for which `watch` runs too often. */
+/** Runs the checks of `doctor`. @throws UserError when the environment can't be opened. @param isThorough whether to read the whole record and all plans, for which `watch` runs too often. */
 async function runDoctorOnTarget(
   { target, clock, withStore, openSecrets }: Run,
   { isThorough }: { isThorough: boolean },

@@ -22,7 +22,7 @@ export interface Doubts {
 
 export interface DoubtInput {
   changes: readonly PlanChange[]
-  /** The catalog without the plans that change. */
+  /** The size of the catalog without the plans that change. */
   others: CatalogSize
   /** Plans that don't change, among them all that have a name that a changed plan gets. */
   namesakes: readonly CatalogPlan[]

@@ -77,9 +77,9 @@ export async function requireListedCountry(store: Store, partnerName: string, at
   const partner = await requirePartner(store, partnerName, atSeconds)
   const { shortName, country, suspendedAt, endedAt } = partner
   if (suspendedAt === null) return country
-  const why = describeCommand(store.target, 'why', shortName)
+  const whyCommand = describeCommand(store.target, 'why', shortName)
   const since = `${readPartnerStatus(partner)} since ${formatIsoTime(endedAt ?? suspendedAt)}`
-  throw new UserError([`${shortName} gets no list: ${since}.`, `See: ${why}`])
+  throw new UserError([`${shortName} gets no list: ${since}.`, `See: ${whyCommand}`])
 }
 
 /**

@@ -75,12 +75,12 @@ export async function listDoubts(
 ): Promise<Doubts> {
   const pendingDoubts = await describePendingDoubts(db, changes, id)
   const planIds = changes.map(({ planId }) => planId)
-  const others = await selectCatalogSizeWithout(db, planIds)
+  const sizeOfOthers = await selectCatalogSizeWithout(db, planIds)
   const names = changes.flatMap(listNewlyNamed).flatMap(({ name, coolName }) => [name, coolName])
   const namesakes = await selectPossibleNamesakes(db, names, planIds)
   const day = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
   const isUndo = undoneId != null
-  const doubts = findDoubts({ changes, others, namesakes, day, isUndo, areFieldsNamed })
+  const doubts = findDoubts({ changes, others: sizeOfOthers, namesakes, day, isUndo, areFieldsNamed })
   return { ...doubts, warnings: [...pendingDoubts, ...doubts.warnings] }
 }
 
@@ -116,12 +116,12 @@ export async function checkChange(store: Store, { changes, dueAt }: PreparedChan
  */
 export async function mergeWithNow(
   { db }: Store,
-  wanted: readonly PlanChange[],
+  wantedChanges: readonly PlanChange[],
   isSkippingConflicts = false,
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
-  const planIds = wanted.map(({ planId }) => planId)
+  const planIds = wantedChanges.map(({ planId }) => planId)
   const { origin, plans } = await readAtOneRevision(db, () => selectCurrentPlans(db, planIds))
-  const mergedChanges = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wanted)
+  const mergedChanges = mergeChanges(new Map(plans.map((plan) => [plan.id, plan])), wantedChanges)
   const changes = mergedChanges
     .filter(({ conflicts }) => !(isSkippingConflicts && conflicts.length > 0))
     .map(({ planId, before, after }): PlanChange => {

@@ -48,8 +48,8 @@ export async function listPublications(store: Store, { plan, ...filter }: LogFil
   const rows = await selectPublications(store.db, { ...filter, planIds })
   const rowIds = rows.map(({ id }) => id)
   const changesById = planIds && (await selectChangesByPublication(store.db, rowIds, planIds))
-  const pending = await readPending(store.db, await listForForecast(store.db, rows), { scope: 'may-conflict' })
-  const forecast = forecastPublications(pending)
+  const rowsToForecast = await listForForecast(store.db, rows)
+  const forecast = forecastPublications(await readPending(store.db, rowsToForecast, { scope: 'may-conflict' }))
   return rows.map((row) => {
     const changes = changesById?.get(row.id) ?? []
     return Object.assign(addObstacle(row, forecast.byId.get(row.id)?.obstacle), { changes })
@@ -110,14 +110,14 @@ export async function requirePublicationWithChanges(store: Store, id: number): P
   const publications = await listForForecast(db, [row])
   // Other publications may have thousands of plans: a forecast with them reads only plans that may conflict, so its changes are incomplete.
   const isAlone = publications.length === 1
-  const pending = await readPending(db, publications, { scope: isAlone ? 'all' : 'may-conflict' })
+  const pendingPublications = await readPending(db, publications, { scope: isAlone ? 'all' : 'may-conflict' })
   // Undefined unless the publication is pending.
-  const forecast = forecastPublications(pending).byId.get(id)
+  const forecast = forecastPublications(pendingPublications).byId.get(id)
   const mergedChanges = isAlone && forecast?.obstacle === undefined ? forecast?.changes : undefined
   return {
     row: addObstacle(row, forecast?.obstacle),
     changes: mergedChanges ?? (await selectChanges(db, id)),
-    revision: pending.revision,
+    revision: pendingPublications.revision,
     redoneActor: redoneRow?.actor,
   }
 }

@@ -79,8 +79,8 @@ export async function runDeployChecks(
   const { latest } = await secrets.list()
   const fix = describeCommand(target, 'keys', 'rotate')
   const results = [migrationsResult, ...checkSigning(latest, await selectNowSeconds(db), fix)]
-  const listMessages = (wanted: CheckResult['level']) =>
-    results.filter(({ level }) => level === wanted).map(({ message }) => message)
+  const listMessages = (wantedLevel: CheckResult['level']) =>
+    results.filter(({ level }) => level === wantedLevel).map(({ message }) => message)
   return { obstacles: listMessages('problem'), warnings: listMessages('warning') }
 }
 
