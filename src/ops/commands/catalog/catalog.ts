@@ -162,7 +162,7 @@ export const catalog = {
       exceptChanged: { help: 'leave out the plans in which the same fields were changed later, and name them' },
       at: {
         ...dueTimeFlag,
-        help: 'when to publish; by default at the time of the publication, or now if it has passed',
+        help: 'when to publish; by default at the time of the publication if it is in the future, otherwise now',
       },
     },
     async run({ number: id, exceptChanged, at, dryRun, review }, run) {
