@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts'
 import { formatIsoTime } from '../../shared/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
-/** Explains status, secrets and ended tokens by the changes that caused them. @param partner the partner at `atSeconds`, by default now. */
+/** Explains status, secrets and ended tokens by the changes that caused them. The first sentence is about the status. @param partner the partner at `atSeconds`, by default now. */
 export async function explainPartner({ db }: Store, partner: Partner, atSeconds = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom } = partner
   const entriesNewestFirst = await selectPartnerEntries(db, { shortName })

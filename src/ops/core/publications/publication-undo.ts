@@ -59,7 +59,7 @@ export async function prepareUndo(
       ...laterChanges.map(({ sentence }) => sentence),
       hasPlansWithoutConflict
         ? `To take back the other plans: ${undoCommand(String(id), ...planFlags, '--except-changed')}`
-        : `To take the later change back first: ${undoCommand(String(laterChanges[0]?.publicationId ?? id))}`,
+        : `To take the latest change back first: ${undoCommand(String(laterChanges[0]?.publicationId ?? id))}`,
     ])
   }
   if (isNothingLeft) throw new UserError(`Nothing of publication ${id} is left to take back.`)

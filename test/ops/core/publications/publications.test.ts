@@ -109,7 +109,7 @@ describe('undo', () => {
     expect(await requirePlan(store, 'cash')).toEqual({ ...cash, hint: 'Later' })
     const hinted = await setHint('cash', 'Latest')
     await expect(undo(hinted - 2)).rejects.toThrow(
-      `amina@example.com later set hint of cash to "Latest" (publication ${hinted}).\nTo take the later change back first: npm run -s ops -- catalog undo ${hinted}`,
+      `amina@example.com later set hint of cash to "Latest" (publication ${hinted}).\nTo take the latest change back first: npm run -s ops -- catalog undo ${hinted}`,
     )
   })
 
