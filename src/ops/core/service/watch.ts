@@ -26,6 +26,7 @@ export async function watch({
   variables,
   clock,
 }: WatchTools): Promise<NamedResult[]> {
+  // DEPLOY.md calls the partner of the smoke test `smoke`.
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const alertChecks: Record<string, () => Promise<CheckResult | CheckResult[]>> = {}
   for (const [name, { writeQuery, evaluate }] of Object.entries(alerts)) {
