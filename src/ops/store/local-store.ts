@@ -33,12 +33,10 @@ export function withMigratedStore<T>(
   return withRuntime(target, async (d1, store) => work(store, await applyMigrations(d1, target)))
 }
 
-function locateState({ persistTo, ...target }: Target): { folder: string; migrateCommand: string } {
+function locateState({ persistTo, ...target }: Target) {
   const folder = resolve(persistTo ?? '.wrangler/state')
-  return {
-    folder,
-    migrateCommand: describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: folder }) }),
-  }
+  const migrateCommand = describeMigrate({ ...target, ...(persistTo !== undefined && { persistTo: folder }) })
+  return { folder, migrateCommand }
 }
 
 /** Opens D1 and KV for `work`, and closes them afterwards. @throws UserError for a wrong wrangler.toml or .dev.vars, and for a database that is not migrated or can't be used. */

@@ -50,6 +50,7 @@ function escapeStream(stream: Stream, unsafe: RegExp): SafeStream {
     if (typeof piece === 'string') return escapeText(piece)
     const text = escapeText(piece.text)
     if (!hasColors) return text
+    // A color ends before the end of its line.
     return text.replaceAll(/.+/g, (line) => styleText(piece.style, line, { validateStream: false }))
   }
   const writePieces = (pieces: readonly Piece[]) => stream.write(pieces.map(formatPiece).join(''))

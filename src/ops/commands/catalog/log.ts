@@ -191,6 +191,7 @@ function formatTableRow({ time, subject, action, by, noteOrCommand }: Entry) {
   return { ...toTimeColumn(time), subject, action, by: nameActor(by), noteOrCommand }
 }
 
+/** In a spreadsheet, `change` is a text, and not the object of --json. */
 function formatSheetRow({ time, subject, data, change }: Entry) {
   return { time: formatIsoTime(time), subject, ...data, ...(change && { change: describeChange(change) }) }
 }
