@@ -50,7 +50,7 @@ export function createObstacleFinder<Plan extends PlainPlan>() {
   const contradictions: Contradiction[] = []
   const sharedValues = new Map<string, PlanValue & { isNew: boolean }>()
 
-  /** Adds the shared values of a plan of the change. A shared value is new unless `current`, the plan in the catalog, has it. */
+  /** Adds the shared values of a plan of the change to `sharedValues`, or compares them with those of earlier plans there. A shared value is new unless `current`, the plan in the catalog, has it. */
   const addSharedValues = (plan: PlainPlan, current: PlainPlan | null) => {
     const newKeys = new Set(listNewSharedValues(current, plan).map(makeValueKey))
     for (const sharedValue of listSharedValues(plan)) {

@@ -170,7 +170,7 @@ function readValues(command: Command, { args = {}, noArgumentsError }: Verb): Va
   return { ...command.opts<Values>(), ...Object.fromEntries(argumentEntries) }
 }
 
-/** @returns 3 when somebody must act on the output, otherwise 0. @throws the error of the verb, which says if nothing was changed. */
+/** @returns 3 when somebody must act on the output, otherwise 0. @throws the error of the target, the author or the verb. If a verb that may change data changed nothing, its error says so. */
 async function runVerb(verb: Verb, values: Values, context: CommandContext & { io: SafeIo }): Promise<ExitCode> {
   const target = readTarget(values)
   const { json = false, yes = false, dryRun = false } = values

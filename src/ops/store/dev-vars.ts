@@ -12,7 +12,7 @@ import { ownerOnly, writeOutput } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
-/** A local Worker has no versions, so its secrets are always live. */
+/** Opens the secrets of a local Worker, which are always live: a local Worker has no versions. */
 export function openDevVars(file = devVarsFile): WorkerSecrets {
   return {
     list: async () => {

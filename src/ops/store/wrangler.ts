@@ -32,7 +32,7 @@ export function startWrangler(args: readonly string[], stdio: StdioOptions, vari
   })
 }
 
-/** Writes `input` to wrangler, and waits until wrangler ends. @returns its exit code, and what it printed on stdout and stderr. */
+/** Writes `input` to wrangler, and waits until wrangler ends. @returns its exit code, null if a signal ended it, and what it printed on stdout and stderr. */
 export async function finishWrangler(child: ChildProcess, input: string) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

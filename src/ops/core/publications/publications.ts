@@ -94,7 +94,7 @@ function makeObstacleError(obstacle: Obstacle): UserError {
 }
 
 /**
- * Changes the state of a publication at most once, even if the database's answer is lost. Then flags the superseded versions of plans.
+ * Changes the state of a publication at most once, even if the database's answer is lost. After the change, flags superseded versions of plans, and returns true.
  * @param changeState returns false if the state does not allow the change, as when the store repeats a call whose answer was lost.
  * @param isChanged tells if the row of the publication shows the change, even after others changed the state again.
  */
