@@ -93,7 +93,7 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   return Object.keys({ ...a, ...b }).every((name) => isSameJson(a[name], b[name]))
 }
 
-/** @returns a text such as `lockInPeriod of gold, plan cash and 2 more` */
+/** @returns a text such as `lockInPeriod of gold, plan cash and 2 more`; '' without a conflict */
 export function nameConflicts(conflicts: readonly FieldConflict[]): string {
   return nameSome(
     conflicts.map(({ identifier, field }) =>

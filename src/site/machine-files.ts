@@ -7,7 +7,7 @@ import { getMarkdownPath, type Page, type Section } from './page-shell.ts'
 const summary =
   'A partner’s server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be offered in its country.'
 
-/** Returns llms.txt (https://llmstxt.org): links to every page as Markdown, and the whole API reference, because some programs follow no links. */
+/** Returns llms.txt (https://llmstxt.org): links to every page as Markdown, and the whole API reference, because some programs follow no links. @param origin if empty, links are relative */
 export function formatLlmsTxt(origin: string, sections: readonly Section[]): string {
   const pages = sections.flatMap((section) => section.pages)
   const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)

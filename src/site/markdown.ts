@@ -13,8 +13,8 @@ function createMarked(): Marked {
   const ids = new Set<string>()
 
   /**
-   * Returns a unique ID for a heading or a row: the ID in its notation `{#id}`, otherwise one made from its text. `content` is `markup`
-   * without the notation.
+   * Returns an ID for a heading or a row: the ID in its notation `{#id}`, otherwise one made from its text. If the page has this ID already,
+   * adds a number such as `-2`. `content` is `markup` without the notation.
    * @param text the heading, or the first cell of the row, in Markdown
    * @param markup this text in HTML
    */

@@ -38,7 +38,7 @@ export async function findLatestVersion(call: CloudflareCall, worker: string): P
   return typeof id === 'string' ? id : undefined
 }
 
-/** Calls `list`, which asks Cloudflare for parts of a Worker. @returns its list, or an empty list while there is no such Worker. */
+/** Calls `list`, which asks Cloudflare for parts of a Worker. @returns its list, or an empty list while there is no such Worker. @throws any other error of `list`. */
 export async function listUnlessNoWorker<T>(list: () => Promise<T[]>): Promise<T[]> {
   try {
     return await list()

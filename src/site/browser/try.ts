@@ -55,7 +55,7 @@ function clearResults(): void {
   for (const element of [messageElement, exchangesElement, cardsElement]) element.replaceChildren()
 }
 
-/** Lists the plans with the credentials and filters of the form. Never throws: the message explains an error. */
+/** Lists the plans with the credentials and filters of the form. Without filters, also suggests values for them. Never throws: the message explains an error. */
 async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
   const entries = [...form.querySelectorAll('input')].map(({ name, value }) => [name, value.trim()] as const)
   const { clientId = '', clientSecret = '', shortName = '', ...filters } = Object.fromEntries(entries)

@@ -196,6 +196,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 /** Takes the place of an entry that was never read, while KV fails: the check in memory decides alone. */
 const entryWhileKvFails: PartnerEntry = { hasEntry: true, copy: undefined, endedAtMs: 0 }
 
+/** Compares as JSON, because partners from D1 and from KV have their members in one order: that of `selectPartnerCheck`. */
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }

@@ -43,9 +43,9 @@ interface Options {
 }
 
 /**
- * Shows a change with its warnings, asks, and publishes the change. If others changed the same plans before the answer, shows the change
- * merged with the later changes, and asks again. @throws UserError when the review file exists, the change does not fit the catalog, its time
- * is past, a list would be too large, others changed the same fields, or the operator says no.
+ * Shows a change with its warnings, asks, and publishes the change: nothing in a dry run, or if no plan changes. If others changed the same
+ * plans before the answer, shows the change merged with the later changes, and asks again.
+ * @throws UserError when the review file exists; also as `makeProposal`, `showAndConfirm` and `publishProposal` do.
  */
 export async function publishChange(preparedChange: PreparedChange, run: ChangeRun, options: Options = {}) {
   if (options.review !== undefined) await checkFileIsNew(options.review)

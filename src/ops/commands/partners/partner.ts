@@ -165,8 +165,12 @@ export const partner = {
         const { output, after } = await changeAccount(run, shortName, { kind: 'end-tokens' })
         return { ...output, note: `${output.note}\n${formatEndedTokensLetter(after)}` }
       }
-      const replacement = { kind: 'lockdown' } as const
-      const { before, credentials, tokensValidFrom } = await replaceSecrets(run.store, shortName, replacement, run)
+      const { before, credentials, tokensValidFrom } = await replaceSecrets(
+        run.store,
+        shortName,
+        { kind: 'lockdown' },
+        run,
+      )
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       const letter = formatLockdownLetter(credentials, { before, tokensValidFrom })
       run.print(makeNewSecretOutput(credentials, letter, run.target))

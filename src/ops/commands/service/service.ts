@@ -134,7 +134,7 @@ async function checkSchedule({ openUsage, target }: Run): Promise<NamedResult> {
   }
 }
 
-/** Formats a line for each check result. `foldFindings` joins findings of a rule. */
+/** Formats a line for each check result without a rule, and for each finding that `foldFindings` makes of those with a rule. */
 function formatChecks(checks: NamedResult[]): Output {
   const checksWithoutRule = checks.filter(({ rule }) => rule === undefined)
   const findings = checks.flatMap(({ rule, subject, ...check }) =>

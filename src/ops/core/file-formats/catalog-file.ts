@@ -169,7 +169,7 @@ function findDuplicateIds(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   )
 }
 
-/** Makes a defect of each value on which two plans disagree. @param placesByIdentifier the places of the plans of a file. */
+/** Makes a defect of each identifier that two plans have, and of each member on which two objects with the same ID disagree. @param placesByIdentifier the places of the plans of a file: any other plan is named by its identifier. */
 export function makeContradictionDefects(
   contradictions: readonly Contradiction[],
   placesByIdentifier: ReadonlyMap<string, Place> = new Map(),

@@ -53,7 +53,7 @@ function endsAccess(kind: string): boolean {
 /**
  * Changes a partner, and then marks it in KV, so that the Worker does not use the copy from before the change.
  *
- * - If the change ends access, and the database fails or needs over five seconds, the mark is written without the database.
+ * - If the change ends access, and the database fails or needs over five seconds, the mark is written without the database. A refusal takes this mark back.
  * - If `change` returns no new entry, the mark is written unless KV has a newer copy. An earlier run of the command may have written no mark.
  * - If the mark can't be written, prints a warning, and keeps the change.
  * @returns the partner before the change, and what `change` returned. @throws UserError when there is no such partner; the error of `change`.

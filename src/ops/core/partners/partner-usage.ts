@@ -14,7 +14,7 @@ export interface Usage {
   lastAt: string
 }
 
-/** Counts requests by kind, status and error. Requests with wrong secrets count, too. Leaves out refusals before the partner is known, such as expired_token. @throws UserError when there is no such partner */
+/** Counts requests by kind, status and error. Requests with wrong secrets count, too. Leaves out refusals before the partner is known, such as expired_token. @throws UserError when there is no such partner, and any error of `query` */
 export async function readPartnerUsage(
   store: Store,
   query: QueryUsage,

@@ -9,7 +9,7 @@ import { returnFields, type PlanFinding } from './plan-findings.ts'
 const getMonth = ({ performanceDate }: CatalogPlan) => performanceDate.slice(0, 7)
 
 /** Lists the plans that get a later `performanceDate`. Returns them as they are after the change. */
-function listRedated(changes: readonly Pick<PlanChange, 'before' | 'after'>[]): CatalogPlan[] {
+function listRedatedPlans(changes: readonly Pick<PlanChange, 'before' | 'after'>[]): CatalogPlan[] {
   return changes.flatMap(({ before, after }) =>
     before && after && before.performanceDate < after.performanceDate ? after : [],
   )
@@ -27,7 +27,7 @@ function computeCommonMonth(plans: readonly CatalogPlan[]): string {
  * @param others the plans of the catalog that do not change.
  */
 export function describeForgottenMonths(changes: readonly PlanChange[], others: readonly CatalogPlan[]): string[] {
-  const month = computeCommonMonth(listRedated(changes))
+  const month = computeCommonMonth(listRedatedPlans(changes))
   const changedPlans = changes.flatMap(({ before, after }) =>
     after === null || (before !== null && after.performanceDate < before.performanceDate) ? [] : after,
   )
@@ -45,7 +45,7 @@ const minChangedPlans = 4
  * least four plans change, and most of them get new returns and keep their date.
  */
 export function findForgottenDates(plans: readonly ChangedPlan[]): PlanFinding[] {
-  const month = computeCommonMonth(listRedated(plans))
+  const month = computeCommonMonth(listRedatedPlans(plans))
   const plansWithOldDate = plans.filter((plan) => listReturnsWithOldDate(plan).length > 0)
   const mostKeepDate = plans.length >= minChangedPlans && plansWithOldDate.length > plans.length / 2
   const plansWithForgottenDate = plansWithOldDate.filter(({ after }) => mostKeepDate || getMonth(after) < month)
@@ -66,7 +66,7 @@ export function describeForgottenReturns(
   patches: readonly Pick<PlanPatch, 'identifier' | 'fields'>[],
 ): string[] {
   const fieldsByPlan = new Map(patches.map(({ identifier, fields }) => [identifier, fields]))
-  const names = listRedated(changes).flatMap((plan) => {
+  const names = listRedatedPlans(changes).flatMap((plan) => {
     const fields = fieldsByPlan.get(plan.identifier) ?? {}
     const fieldsLeftOut = returnFields.filter((field) => plan[field] !== null && !(field in fields))
     return fieldsLeftOut.length === 0 ? [] : `${plan.identifier} (${fieldsLeftOut.join(', ')})`

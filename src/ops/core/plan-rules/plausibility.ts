@@ -34,7 +34,7 @@ export interface DoubtInput {
   areFieldsNamed?: boolean | undefined
 }
 
-/** Applies all rules to a change, and measures the lists. @throws UserError for a list that grows above the limit. */
+/** Applies the rules to a change, but not those that `isUndo` or `areFieldsNamed` makes needless, and measures the lists. @throws UserError for a list that grows above the limit. */
 export function findDoubts({ changes, others, namesakes, day, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
   const lists = measureLists(others.lists, changes)
   const changedPlans = changes.flatMap(({ before, after }) =>
