@@ -105,13 +105,15 @@ const shownHeaders = ['Content-Type', 'Cache-Control', 'ETag', 'WWW-Authenticate
 
 function renderExchange({ url, response, text }: Exchange): Markup {
   const { status, headers } = response
+  const json = parseJson(text)
+  const body = json === undefined ? text : JSON.stringify(json, null, 2)
   const headerLines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
   return html`<section>
     <h2>${url.endsWith('/auth') ? 'Get a token' : 'List the plans'}</h2>
     ${renderCodeBlock(formatCurl(url))}
     <details>
       <summary>Response: ${status}</summary>
-      ${renderCodeBlock([`HTTP ${status}`, ...headerLines, '', formatBody(text)].join('\n'))}
+      ${renderCodeBlock([`HTTP ${status}`, ...headerLines, '', body].join('\n'))}
     </details>
   </section>`
 }
@@ -120,11 +122,6 @@ function renderExchange({ url, response, text }: Exchange): Markup {
 function formatCurl(url: string): string {
   const credentials = url.endsWith('/auth') ? '-X POST -u "$CLIENT_ID"' : '-H "Authorization: Bearer $TOKEN"'
   return `curl -i ${credentials} '${url}'`
-}
-
-function formatBody(text: string): string {
-  const body = parseJson(text)
-  return body === undefined ? text : JSON.stringify(body, null, 2)
 }
 
 /** Returns the first element that matches. @throws Error if there is none, or it has another type: a bug of the site */

@@ -165,12 +165,8 @@ export const partner = {
         const { output, after } = await changeAccount(run, shortName, { kind: 'end-tokens' })
         return { ...output, note: `${output.note}\n${formatEndedTokensLetter(after)}` }
       }
-      const { before, credentials, tokensValidFrom } = await replaceSecrets(
-        run.store,
-        shortName,
-        { kind: 'lockdown' },
-        run,
-      )
+      const replacement = { kind: 'lockdown' } as const
+      const { before, credentials, tokensValidFrom } = await replaceSecrets(run.store, shortName, replacement, run)
       if (before.suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       const letter = formatLockdownLetter(credentials, { before, tokensValidFrom })
       run.print(makeNewSecretOutput(credentials, letter, run.target))

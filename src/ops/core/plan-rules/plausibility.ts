@@ -23,7 +23,7 @@ export interface Doubts {
 export interface DoubtInput {
   changes: readonly PlanChange[]
   /** The size of the catalog without the plans that change. */
-  others: CatalogSize
+  sizeOfOthers: CatalogSize
   /** Plans that don't change, among them all that have a name that a changed plan gets. */
   namesakes: readonly CatalogPlan[]
   /** The day of the publication, as YYYY-MM-DD. */
@@ -35,8 +35,8 @@ export interface DoubtInput {
 }
 
 /** Applies the rules to a change, but not those that `isUndo` or `areFieldsNamed` makes needless, and measures the lists. @throws UserError for a list that grows above the limit. */
-export function findDoubts({ changes, others, namesakes, day, isUndo, areFieldsNamed = false }: DoubtInput): Doubts {
-  const lists = measureLists(others.lists, changes)
+export function findDoubts({ changes, sizeOfOthers, namesakes, day, isUndo, areFieldsNamed }: DoubtInput): Doubts {
+  const lists = measureLists(sizeOfOthers.lists, changes)
   const changedPlans = changes.flatMap(({ before, after }) =>
     before && after ? { before, after, paths: comparePlans(before, after) } : [],
   )
@@ -51,7 +51,7 @@ export function findDoubts({ changes, others, namesakes, day, isUndo, areFieldsN
     ...(isUndo ? [] : changedPlans.flatMap((plan) => [...findLostReturns(plan), ...findWrongDate(plan)])),
     ...(isUndo || areFieldsNamed ? [] : changedPlans.flatMap(findRenames)),
   ]
-  const planCount = others.plans + changes.filter(({ before }) => before !== null).length
+  const planCount = sizeOfOthers.plans + changes.filter(({ before }) => before !== null).length
   const warnings = [
     ...describeRemovals(changes, planCount, lists),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),

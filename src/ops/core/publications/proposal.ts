@@ -80,7 +80,7 @@ export async function listDoubts(
   const namesakes = await selectPossibleNamesakes(db, names, planIds)
   const day = formatIsoTime(dueAt ?? (await selectNowSeconds(db))).slice(0, 10)
   const isUndo = undoneId != null
-  const doubts = findDoubts({ changes, others: sizeOfOthers, namesakes, day, isUndo, areFieldsNamed })
+  const doubts = findDoubts({ changes, sizeOfOthers, namesakes, day, isUndo, areFieldsNamed })
   return { ...doubts, warnings: [...pendingDoubts, ...doubts.warnings] }
 }
 

@@ -254,7 +254,7 @@ export function makeStateError({ target }: Store, row: PublicationRow, problem: 
   ])
 }
 
-/** Publishes a change without plans, which needs no approval. The new revision of the catalog invalidates every cached plan list. */
+/** Publishes a change without plans, which needs no approval. The new revision of the catalog invalidates every cached plan list. @throws as `publishProposal`. */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<PublicationRow> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const withoutApproval = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'off' } }

@@ -13,8 +13,8 @@ type Input = Partial<DoubtInput> & { catalog?: CatalogPlan[] }
 const examine = ({ catalog = plans, changes = [], ...input }: Input) => {
   const rest = catalog.filter(({ id }) => !changes.some(({ planId }) => planId === id))
   const asBefore = rest.map((plan) => ({ planId: plan.id, before: plan, after: plan }))
-  const others = { plans: rest.length, lists: measureLists(new Map(), asBefore).before }
-  return findDoubts({ others, namesakes: rest, day: '2026-11-22', changes, isUndo: false, ...input })
+  const sizeOfOthers = { plans: rest.length, lists: measureLists(new Map(), asBefore).before }
+  return findDoubts({ sizeOfOthers, namesakes: rest, day: '2026-11-22', changes, isUndo: false, ...input })
 }
 const find = (input: Input) => examine(input).warnings
 type Edit = (plan: CatalogPlan, index: number) => Partial<CatalogPlan>
