@@ -25,7 +25,7 @@ async function copyPageOrCode(button: HTMLElement): Promise<void> {
   )
 }
 
-/** Reads the page as Markdown, with absolute addresses. */
+/** Loads the page as Markdown. Puts the origin of this site into its links and examples. @throws Error if the page can't be loaded. */
 async function readMarkdown(): Promise<string> {
   const link = document.querySelector<HTMLLinkElement>('link[rel="alternate"][type="text/markdown"]')
   const response = await fetch(link?.href ?? '')

@@ -66,8 +66,8 @@ export function createD1State(clock: () => number) {
   }
 
   /**
-   * Asks the primary, which never lags. If its answer has a lower revision or change ID than the isolate knows, the database was restored,
-   * and the lower number counts. But if another answer changed the isolate's number meanwhile, a lower number is only late, and does not count.
+   * Asks the primary, which never lags, and records the revision and change ID of its answer, also if they are lower than the isolate knows:
+   * then the database was restored. But if another answer changed the isolate's number meanwhile, a lower number is late, and is not recorded.
    */
   async function readPrimary<T extends VersionNumbers>(context: CacheContext, query: Query<T>): Promise<T> {
     const [revisionBefore, changeBefore] = [newestRevision, newestChange]

@@ -44,9 +44,9 @@ export async function authenticateClient(
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
   const memoryEntry = await verifiedSecrets.recall(credentials, nowMs)
-  let counting: Promise<void> | undefined
+  let unverifiedCount: Promise<void> | undefined
   /** Counts the sign-in as unverified, at most once. @throws RateLimitError */
-  const countUnverified = () => (counting ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
+  const countUnverified = () => (unverifiedCount ??= countUnverifiedSignIn(rateLimits, network, clientId, warn))
   if (memoryEntry.hash === undefined) await countUnverified()
   else await countClientUse(rateLimits, 'known', clientId, warn)
 

@@ -60,8 +60,8 @@ export function shortenToObject(path: string): string {
 }
 
 /**
- * Joins the changes of an object that got another ID and name into one change of its name, such as `category` from "Bonds" to "Equity".
- * Lists all other changes as they are.
+ * Joins the changes of an object that was added or removed, or got another ID and name, into one change of its name, such as `category`
+ * from "Bonds" to "Equity". Lists all other changes as they are.
  */
 export function joinReplacedObjects(changes: ValueChanges): [path: string, ValueChange][] {
   return [...changes].flatMap(([path, change]): [string, ValueChange][] => {

@@ -44,7 +44,7 @@ export interface ReplacedSecrets {
 }
 
 /**
- * Changes a partner, and marks it in KV unless KV's copy stays right. `end` is for good: the short name stays taken, and the record keeps all changes.
+ * Changes a partner unless it is already as requested, and marks it in KV unless KV's copy stays right. `end` is for good: the short name stays taken, and the record keeps all changes.
  * @param name the short name or the client ID.
  * @returns the partner before the change.
  * @throws UserError when a value is not valid, there is no such partner, it has ended (except for `end`), or somebody else changes it at the same time.
@@ -74,7 +74,7 @@ export async function changePartner(
  * Makes a new secret, and marks the partner in KV. Returns the secret only after the mark is written: an operator who stops the command
  * earlier sees no secret, and so runs the command again.
  * @param name the short name or the client ID.
- * @throws UserError when the change is refused, there is no such partner, the partner has ended, or somebody else changes it at the same time.
+ * @throws UserError when the change is refused, there is no such partner, the partner has ended, or somebody else changes it at the same time. ConfigError as `generateSecret`.
  */
 export async function replaceSecrets(
   store: Store,
