@@ -1,4 +1,4 @@
-// The API reference, from openapi.json: every operation, parameter, header, field and error.
+// Makes the blocks of pages/reference.md, by name, from openapi.json: every operation, parameter, header, field and error.
 import { parseTrusted, readPath } from '../../json.ts'
 import type { OpenapiDocument, Operation, Parameter, Response, Schema } from '../../openapi/openapi-reader.ts'
 import { readReferencedName } from '../../openapi/plan-json-schema.ts'

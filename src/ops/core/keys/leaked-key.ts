@@ -46,12 +46,11 @@ export async function recordReplacedKey(
     await recordKeyChange(store, attribution, 'keys-rotate', newKid)
     await recordKeyChange(store, attribution, 'keys-drop', droppedKid)
   } catch (error) {
-    const { target } = store
     throw new UserError([
       getCauseMessage(error),
       `The record may lack the drop of ${droppedKid} and the new key ${newKid}.`,
-      `When the database answers, record the drop: ${describeCommand(target, 'keys', 'drop', droppedKid, '--leaked')}`,
-      `Then record the new key: ${describeCommand(target, 'keys', 'record', newKid)}`,
+      `When the database answers, record the drop: ${describeCommand(store.target, 'keys', 'drop', droppedKid, '--leaked')}`,
+      `Then record the new key: ${describeCommand(store.target, 'keys', 'record', newKid)}`,
     ])
   }
 }

@@ -39,7 +39,6 @@ export async function runDoctorChecks(
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
 ): Promise<NamedResult[]> {
-  const { target } = store
   const schemaResults = await checkSchema(migrations, store)
   // Without a database that answers and has all migrations, its other checks would fail with messages that say less.
   const isDatabaseUsable = schemaResults.every(({ level }) => level !== 'problem')
@@ -53,7 +52,7 @@ export async function runDoctorChecks(
     cache: () => checkCache(store),
     keys: async () => {
       const entries = isDatabaseUsable ? await selectKeyEntries(store.db) : undefined
-      return checkKeys(secrets, entries, target, nowMs() / 1000)
+      return checkKeys(secrets, entries, store.target, nowMs() / 1000)
     },
     ...(isDatabaseUsable && isThorough && { plans: () => checkPlanFindings(store) }),
   }
