@@ -8,7 +8,7 @@ export const kvReadDeadlineMs = 2000
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 export const rateLimitDeadlineMs = 1000
 
-/** Settles like `work`, or rejects with `TooSlow` at the deadline. The work itself goes on. @param name the service that works, such as `KV` */
+/** Settles like `work`, or rejects with `TooSlow` at the deadline. The work itself goes on. @param name the subject of the message of the error, such as `KV` */
 export function withDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,
