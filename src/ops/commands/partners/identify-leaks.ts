@@ -70,7 +70,7 @@ export async function identifyLeaks(text: string, run: Run): Promise<Output> {
     throw new UserError([...liveSecrets.problems, 'Not everything could be read: fix that, or wait, and try again.'])
   }
   const where = run.target.remote ? `[env.${run.target.env}]` : 'the local state'
-  const noMatchMessage = `No listed leak matches a live secret, token or key of ${where}: each has ended, or belongs to another environment: try --remote --env NAME.`
+  const noMatchMessage = `No listed leak matches a live secret, token or key of ${where}: each has ended, or belongs to another environment. To compare with another one, add --remote --env NAME.`
   return { ...output, reasonToAct: rows.some((row) => 'ifItLeaked' in row) ? undefined : noMatchMessage }
 }
 
