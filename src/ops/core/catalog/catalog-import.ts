@@ -57,10 +57,10 @@ export async function prepareUpdate(
     // The file can also update plans that were added after its export, unless an exported plan had their ID or identifier.
     const addedPlans = current.filter(({ id, identifier }) => !baseIds.has(id) && !baseIdentifiers.has(identifier))
     // Without a base, the file overwrites later changes.
-    const updatable = base ? [...base, ...addedPlans] : current
-    const { plans, defects } = applyPatches(file, updatable)
+    const updatablePlans = base ? [...base, ...addedPlans] : current
+    const { plans, defects } = applyPatches(file, updatablePlans)
     if (defects.length > 0) throw makeDefectError(defects)
-    return { base: base && updatable, plans }
+    return { base: base && updatablePlans, plans }
   })
   const forgottenNotes = describeForgottenReturns(catalogImport.changes, file.patches)
   return { ...catalogImport, notes: [...catalogImport.notes, ...forgottenNotes] }

@@ -79,8 +79,8 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   if (atSeconds === undefined) return (await selectCatalogPlan(store.db, name))?.plan
   if (await isFuture(store, atSeconds)) {
     // Fast path: a plan that exists now is forecast alone. To find a plan that will be added, `listPlans` forecasts all.
-    const current = (await selectCatalogPlan(store.db, name))?.plan
-    if (current) return (await forecastPlans(store, atSeconds, current)).get(current.id) ?? undefined
+    const currentPlan = (await selectCatalogPlan(store.db, name))?.plan
+    if (currentPlan) return (await forecastPlans(store, atSeconds, currentPlan)).get(currentPlan.id) ?? undefined
   }
   const plans = await listPlans(store, undefined, atSeconds)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)

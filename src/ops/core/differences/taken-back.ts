@@ -35,12 +35,12 @@ type RecentChange = PlanChange & { publication: string }
 
 /**
  * Lists the recent changes that `change` takes back: it sets a field to the value that the field had before a recent change.
- * @param recent changes of the same plan, the latest first.
+ * @param recentChanges changes of the same plan, the latest first.
  */
-function listTakenBack(change: PlanChange, recent: readonly RecentChange[]): RecentChange[] {
-  const comparedChanges = recent.map((earlier) => ({ earlier, values: comparePlans(earlier.before, earlier.after) }))
+function listTakenBack(change: PlanChange, recentChanges: readonly RecentChange[]): RecentChange[] {
+  const comparisons = recentChanges.map((earlier) => ({ earlier, values: comparePlans(earlier.before, earlier.after) }))
   return [...comparePlans(change.before, change.after)].flatMap(([path, { to }]) => {
-    const changesOfPath = comparedChanges.filter(({ values }) => values.has(path))
+    const changesOfPath = comparisons.filter(({ values }) => values.has(path))
     const isTakenBack = changesOfPath.some(
       ({ earlier, values }) => values.get(path)?.from === to && !isNewValue(path, change, earlier),
     )

@@ -25,8 +25,8 @@ export async function prepareViewable(
 ): Promise<PreparedPlan> {
   countries.forEach(checkCountry)
   return preparePlan(store, identifierOrId, ({ viewableIn }) => {
-    const others = viewableIn.filter((code) => !countries.includes(code))
-    return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
+    const otherCountries = viewableIn.filter((code) => !countries.includes(code))
+    return { viewableIn: isViewable ? [...otherCountries, ...new Set(countries)].toSorted() : otherCountries }
   })
 }
 

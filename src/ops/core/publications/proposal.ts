@@ -51,13 +51,13 @@ export interface Proposal extends PreparedChange, Pick<Doubts, 'findings' | 'lis
 }
 
 /** Checks a change, and adds its doubts. @throws UserError when it does not fit the catalog, a list would be too large, or its time is past. */
-export async function makeProposal(store: Store, prepared: PreparedChange): Promise<Proposal> {
-  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = prepared
-  await checkChange(store, prepared)
+export async function makeProposal(store: Store, preparedChange: PreparedChange): Promise<Proposal> {
+  const { changes, notes = [], warnings = [], dueAt, undoneId, redoneId, areFieldsNamed } = preparedChange
+  await checkChange(store, preparedChange)
   if (changes.length === 0)
-    return { ...prepared, notes, warnings, findings: [], lists: { before: new Map(), after: new Map() } }
+    return { ...preparedChange, notes, warnings, findings: [], lists: { before: new Map(), after: new Map() } }
   const doubts = await listDoubts(store, { id: redoneId, dueAt: dueAt ?? null, undoneId, areFieldsNamed }, changes)
-  return { ...prepared, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
+  return { ...preparedChange, notes, ...doubts, warnings: [...warnings, ...doubts.warnings] }
 }
 
 interface DoubtedPublication extends Pick<PreparedChange, 'undoneId' | 'areFieldsNamed'> {

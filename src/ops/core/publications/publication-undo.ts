@@ -44,13 +44,13 @@ export async function prepareUndo(
   // The operator may name a plan twice: by its identifier and its ID.
   const wantedChanges = [...new Map(chosenChanges.map((change) => [change.planId, change])).values()]
   const reversedChanges = wantedChanges.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  const { conflicts, ...prepared } = await mergeWithNow(store, reversedChanges, exceptChanged)
-  const isNothingLeft = prepared.changes.length === 0
+  const { conflicts, ...mergedChange } = await mergeWithNow(store, reversedChanges, exceptChanged)
+  const isNothingLeft = mergedChange.changes.length === 0
   if (conflicts.length > 0 && (!exceptChanged || isNothingLeft)) {
     const planIds = wantedChanges.map(({ planId }) => planId)
     const laterChanges = await findLaterChanges(store.db, conflicts, planIds, row.revision)
     const conflictedPlans = new Set(conflicts.map(({ identifier }) => identifier))
-    const hasPlansWithoutConflict = prepared.changes.some(
+    const hasPlansWithoutConflict = mergedChange.changes.some(
       ({ before, after }) => !conflictedPlans.has((before ?? after)?.identifier ?? ''),
     )
     const planFlags = (plans ?? []).flatMap((name) => ['--plan', name])
@@ -64,7 +64,7 @@ export async function prepareUndo(
   }
   if (isNothingLeft) throw new UserError(`Nothing of publication ${id} is left to take back.`)
   const notes = conflicts.length === 0 ? [] : [describeLeftOut('undo', nameConflicts(conflicts))]
-  return { ...prepared, notes, undoneId: id }
+  return { ...mergedChange, notes, undoneId: id }
 }
 
 /**
@@ -82,9 +82,9 @@ export async function prepareRedo(
   const isCancelled = oldPublication.state === 'cancelled'
   if (!isCancelled && !isOpen(oldPublication)) throw makeStateError(store, oldPublication, 'can’t be made again')
   const futureDueAt = (oldPublication.dueAt ?? 0) > (await selectNowSeconds(store.db)) ? oldPublication.dueAt : null
-  const { conflicts, ...prepared } = await mergeWithNow(store, await selectChanges(store.db, id), exceptChanged)
+  const { conflicts, ...mergedChange } = await mergeWithNow(store, await selectChanges(store.db, id), exceptChanged)
   const names = nameConflicts(conflicts)
-  if (prepared.changes.length === 0) {
+  if (mergedChange.changes.length === 0) {
     const cancelCommand = describeCommand(store.target, 'catalog', 'cancel', String(id))
     const reason =
       conflicts.length === 0
@@ -93,7 +93,7 @@ export async function prepareRedo(
     throw new UserError(isCancelled ? reason : [reason, `To cancel the publication: ${cancelCommand}`])
   }
   return {
-    ...prepared,
+    ...mergedChange,
     oldPublication,
     redoneId: id,
     undoneId: oldPublication.undoneId ?? undefined,
