@@ -109,7 +109,7 @@ export const alerts = {
     },
   },
   schedule: {
-    rule: `The last run of the schedule is over ${maxSilentMinutes} minutes old. A schedule that never ran, or whose last run failed, is a warning.`,
+    rule: `The last run of the schedule is over ${maxSilentMinutes} minutes old. A newer one that failed, or none at all, is a warning.`,
     writeQuery: (dataset) =>
       `SELECT blob2 AS result, MAX(timestamp) AS last_run, toUnixTimestamp(NOW()) - toUnixTimestamp(MAX(timestamp)) AS seconds_ago FROM ${dataset} WHERE blob1 = '${scheduleName}' GROUP BY result`,
     evaluate: (rows) => {
