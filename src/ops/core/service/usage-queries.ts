@@ -100,11 +100,11 @@ export const alerts = {
     writeQuery: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${isWithin(quietMinutes)}) AS recent FROM ${dataset} WHERE ${isWithin(1440)} AND ${isRequest} GROUP BY partner`,
     evaluate: (rows, smokePartner) => {
-      const recent = sumCounts(rows, 'recent')
-      if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
+      const recentCount = sumCounts(rows, 'recent')
+      if (recentCount === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
       // A request that was refused may have no partner.
       const customers = rows.filter((row) => !['', smokePartner].includes(String(row['partner'])))
-      const message = `${recent} ${recent === 1 ? 'request' : 'requests'} in ${quietMinutes / 60} hours. Partners with requests in a day: ${customers.length}.`
+      const message = `${recentCount} ${recentCount === 1 ? 'request' : 'requests'} in ${quietMinutes / 60} hours. Partners with requests in a day: ${customers.length}.`
       return customers.length === 0 ? warning(message) : ok(message)
     },
   },
@@ -115,11 +115,11 @@ export const alerts = {
     evaluate: (rows) => {
       // There is a row for the last run that succeeded, and a row for the last run that failed.
       const runs = rows.map((row) => ({ row, secondsAgo: parseNumber(row, 'seconds_ago') }))
-      const [last] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
-      if (last === undefined) return warning('The schedule never ran. After a deploy, it starts within 15 minutes.')
-      const isFailed = last.row['result'] === 'failed'
-      const message = `The schedule last ran at ${String(last.row['last_run']).replace(' ', 'T')}Z${isFailed ? ', and failed' : ''}.`
-      if (last.secondsAgo > maxSilentMinutes * 60) return problem(`${message} ${scheduleAdvice}`)
+      const [lastRun] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
+      if (lastRun === undefined) return warning('The schedule never ran. After a deploy, it starts within 15 minutes.')
+      const isFailed = lastRun.row['result'] === 'failed'
+      const message = `The schedule last ran at ${String(lastRun.row['last_run']).replace(' ', 'T')}Z${isFailed ? ', and failed' : ''}.`
+      if (lastRun.secondsAgo > maxSilentMinutes * 60) return problem(`${message} ${scheduleAdvice}`)
       return isFailed ? warning(`${message} ${scheduleAdvice}`) : ok(message)
     },
   },
