@@ -164,7 +164,7 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
 
   test('answers 503 after a suspension in the outage, and resume as well, which says so', async () => {
     expect(await readAnswersAfter([], [suspendNow, resumeNow])).toEqual(refused)
-    expect(warnings.at(-1)).toContain('Until it does, acme stays suspended.')
+    expect(warnings.at(-1)).toContain('acme may stay suspended until it does.')
   })
 })
 

@@ -81,7 +81,7 @@ export async function makeMarkedChange<Result extends Entries>(
     } else if (endsAccess(kind)) {
       warn(`The database did not answer. ${await markInOutage()} ${retryAdvice}`)
     } else if (kind === 'resume') {
-      warn(`The database did not answer. Until it does, ${name} stays suspended. ${retryAdvice}`)
+      warn(`The database did not answer. ${name} may stay suspended until it does. ${retryAdvice}`)
     }
     throw error
   })

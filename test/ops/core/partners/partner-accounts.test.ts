@@ -270,7 +270,7 @@ describe('the cached copy of a partner', () => {
     expect(keys.map(({ metadata }) => metadata)).toMatchObject([mark, { shortName: 'boda' }, mark, undefined])
     await expect(createChanges(store, listening).change('resume', storeWithoutDatabase)).rejects.toThrow('D1 is down')
     expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual(keys)
-    const resumed = `${failed} Until it does, acme stays suspended. ${again}`
+    const resumed = `${failed} acme may stay suspended until it does. ${again}`
     expect(warnings).toEqual([`${failed} ${ended} ${again}`, resumed])
   })
 
