@@ -83,7 +83,7 @@ export async function hashSecret(secret: string, iterations: number, random = ra
 /**
  * Finds the stored hash that a secret matches. Without a match, runs PBKDF2 twice, whether the client is unknown or has one or two hashes.
  * So the duration of a refusal does not tell whether a client exists.
- * @param storedHashes the hashes of the client's secrets, as `hashSecret` returns them
+ * @param storedHashes the hashes of the client's secrets, or of all live secrets to find the owner of a leaked one, as `hashSecret` returns them
  * @param dummyIterations the iterations of PBKDF2 in place of a missing or malformed hash
  * @returns undefined if no hash matches
  */

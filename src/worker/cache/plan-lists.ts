@@ -77,7 +77,7 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     return heldListNow && heldListNow !== foundList?.list ? { list: heldListNow, tier: 'memory' } : foundList
   }
 
-  /** Finds KV's copy, or else loads the list from D1. The list may be outdated: the newest revision is known only after the check. */
+  /** Finds KV's copy, or else loads the list from D1. The list may be outdated: the newest revision is known only after the check. Throws as `loadFromD1`. */
   async function findCopyOrLoad(request: ListRequest): Promise<FoundList> {
     return (await findCopy(request)) ?? { list: await loadFromD1(request, { minRevision: 0 }), tier: 'd1' }
   }

@@ -39,7 +39,7 @@ const maxConflicts = 10
 /**
  * Compares a file with the catalog. A file with a revision is merged: it changes only the fields that differ from the catalog at that
  * revision, and later changes by others stay. Each plan of a file without a revision replaces the plan of the catalog.
- * @throws UserError when somebody else changed the same field, the record lacks the revision, or a plan would change its ID or take another's.
+ * @throws UserError for a file of another catalog or an unknown revision, a field that somebody else changed, or a plan that would change its ID or take another's.
  */
 export function prepareImport(store: Store, file: CatalogFile, choice: ImportChoice = {}): Promise<CatalogImport> {
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))

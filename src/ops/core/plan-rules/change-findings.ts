@@ -41,7 +41,7 @@ function isReturnJump(from: number, to: number): boolean {
   return isJump && isPlausibleReturn(from) && isPlausibleReturn(to)
 }
 
-/** Tells if a decimal point moved in a return, as from 12.4 to 1.25 or to 0.124, or if the return became 0, as from an empty cell. */
+/** Tells if a decimal point moved in a return, as from 12.4 to 1.25 or to 0.124, or if the return became 0, as from an empty cell. Ignores a change between small returns. */
 function isDecimalShift(from: number, to: number): boolean {
   if (Math.max(Math.abs(from), Math.abs(to)) < minLargeReturnPercent) return false
   if (from === 0 || to === 0) return to === 0

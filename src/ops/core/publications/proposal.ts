@@ -84,7 +84,7 @@ export async function listDoubts(
   return { ...doubts, warnings: [...pendingDoubts, ...doubts.warnings] }
 }
 
-/** @throws UserError when the plans of the change contradict each other or the catalog, or its time is not in the future. */
+/** @throws UserError when the plans of the change contradict each other or the catalog, or have other fields, or its time is not in the future. */
 export async function checkChange(store: Store, { changes, dueAt }: PreparedChange): Promise<void> {
   if (dueAt !== undefined && dueAt <= (await selectNowSeconds(store.db))) {
     throw new UserError(
