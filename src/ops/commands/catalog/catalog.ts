@@ -269,17 +269,12 @@ async function publishFile(catalogImport: CatalogImport, { dryRun, at, review }:
 async function makeDecisionOutput(before: PublicationRow, after: PublicationRow, { store, target }: ChangeRun) {
   // A merge with later changes gives a publication a later base.
   const isMerged = after.baseRevision !== before.baseRevision
-  const merge = isMerged ? await describeMerge(store, after.id) : ''
-  return { data: publicationRowToJson(after), text: `${describePublication(target, after, merge)}\n` }
-}
-
-/** Says what a publication changed, after it was merged with later changes by others. The text follows `Publication 12 is published`. */
-async function describeMerge(store: Store, id: number): Promise<string> {
-  const { changes } = await requirePublicationWithChanges(store, id)
-  const changedNothing = changes.every(({ before, after }) => isSameJson(before, after))
-  return changedNothing
-    ? ', and changed nothing, because others had made the same change'
-    : ', merged with later changes'
+  const mergedChanges = isMerged ? (await requirePublicationWithChanges(store, after.id)).changes : undefined
+  const changedNothing = mergedChanges?.every((change) => isSameJson(change.before, change.after))
+  const text = changedNothing
+    ? `${formatTarget(target)} Publication ${after.id} is published, and changed nothing, because others had made the same change.`
+    : describePublication(target, after, isMerged)
+  return { data: publicationRowToJson(after), text: `${text}\n` }
 }
 
 /** @returns today's doubts about a publication. The warnings begin with the publication's conflict, and with those that its author saw. @throws UserError when a list would be too large. */

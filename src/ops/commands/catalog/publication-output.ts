@@ -18,23 +18,20 @@ export function describeWhen(dueAt: number | undefined, { needsApproval }: { nee
   return needsApproval ? `${time}, once another operator has approved it` : time
 }
 
-/**
- * Says what became of a publication, and which command undoes, cancels, approves or redoes the publication.
- * @param merge follows the state: `, merged with later changes`.
- */
+/** Says what became of a publication, and which command undoes, cancels, approves or redoes the publication. */
 export function describePublication(
   target: Target,
   { id, state, dueAt }: Pick<PublicationRow, 'id' | 'state' | 'dueAt'>,
-  merge = '',
+  isMerged = false,
 ): string {
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const catalogCommand = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   const publication = `${formatTarget(target)} Publication ${id}`
   switch (state) {
     case 'published':
-      return `${publication} is published${merge}. To take it back: ${catalogCommand('undo')}`
+      return `${publication} is published${isMerged ? ', merged with later changes' : ''}. To take it back: ${catalogCommand('undo')}`
     case 'scheduled':
-      return `${publication} is scheduled for ${time}${merge}. To stop it: ${catalogCommand('cancel')}`
+      return `${publication} is scheduled for ${time}. To stop it: ${catalogCommand('cancel')}`
     case 'waiting':
       return `${publication} will be published ${describeWhen(dueAt ?? undefined, { needsApproval: true })}. To approve it: ${catalogCommand('approve')}`
     default:

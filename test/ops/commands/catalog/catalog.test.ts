@@ -475,9 +475,11 @@ test('an approval says that it changed nothing when others had made the same cha
   await ops('plan close cash --public-note Full. --as amina')
   approval = 'off'
   await ops('plan close cash --public-note Full.')
-  expect((await ops('catalog approve 2')).stdout).toContain(
-    'Publication 2 is published, and changed nothing, because others had made the same change.',
+  const { stdout } = await ops('catalog approve 2')
+  expect(stdout).toMatch(
+    /Publication 2 is published, and changed nothing, because others had made the same change\.\n$/,
   )
+  expect((await ops('catalog undo 2')).code).toBe(2)
 })
 
 test('--review writes the change into a spreadsheet, doubtful rows first, and the lists before and after', async () => {
