@@ -59,7 +59,7 @@ function toUnixSeconds(localSeconds: number): number {
   return [withEarlierOffset, withLaterOffset].find(showsLocalTime) ?? withEarlierOffset
 }
 
-/** Parses a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */
+/** Parses a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. @throws as `formatWallClock`. */
 function parseTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
@@ -73,7 +73,7 @@ function parseTime(text: string, nowSeconds: number): number | undefined {
   return zone === undefined ? toUnixSeconds(secondsIfUtc) : secondsIfUtc
 }
 
-/** @param day a date, or a word such as `tomorrow`. @returns a date such as `2026-12-01`; another text unchanged. */
+/** @param day a date, or a word such as `tomorrow`, in the zone of the operators. @returns a date such as `2026-12-01`; another text unchanged. @throws as `formatWallClock`. */
 function resolveDay(day: string, nowSeconds: number): string {
   const shift = dayShifts[day]
   if (shift === undefined) return day

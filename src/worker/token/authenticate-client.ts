@@ -56,7 +56,7 @@ export async function authenticateClient(
     return decision.kind === 'refused' ? undefined : decision
   })
 
-  /** Decides by the client's data, which D1's answer or a copy gave. @throws RateLimitError */
+  /** Decides by the client's data, which D1's answer or a copy gave. Remembers right credentials; forgets those whose hash D1 no longer has. @throws RateLimitError */
   async function decideByFacts(client: ClientFacts): Promise<ClientAuthentication> {
     const { partner, isFallback, onVerified, nowSeconds, asOfSeconds } = client
     const hashes = listLiveHashes(partner, nowSeconds)
