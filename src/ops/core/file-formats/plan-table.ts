@@ -125,9 +125,10 @@ function readPlanSheet(sheet: Sheet, format: CellFormat): PlanTable {
   const minCells = format.isCsv ? Math.max(originIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
   const rows = filledRows.filter(({ cells }) => cells.length >= minCells)
   const [firstOrigin = ''] = origins.keys()
+  const ignoredNote = `Columns that are ignored, because no field of a plan has their name: ${nameSome(ignoredNames.map(abbreviate))}.`
   return {
     origin: parseCatalogOrigin(firstOrigin),
-    notes: [...describeIgnoredColumns(ignoredNames), ...describeHiddenValues(sheet, columns, rows)],
+    notes: [...(ignoredNames.length === 0 ? [] : [ignoredNote]), ...describeHiddenValues(sheet, columns, rows)],
     columns,
     rows,
     headerPlace: locateRow(sheet, headerIndex),
@@ -177,11 +178,6 @@ function findMistypedColumn(title: string, place: Place): Defect | undefined {
   const isSimilar = defect.fix !== undefined
   const beginsWithField = planFields.some(({ name }) => name === title.split('.')[0])
   return isSimilar || beginsWithField ? defect : undefined
-}
-
-function describeIgnoredColumns(titles: readonly string[]): string[] {
-  const names = nameSome(titles.map(abbreviate))
-  return titles.length === 0 ? [] : [`Columns that are ignored, because no field of a plan has their name: ${names}.`]
 }
 
 /** Writes notes about hidden values that were read, such as rows that a filter hides. */

@@ -50,6 +50,7 @@ export function readPartnerStatus({ suspendedAt, endedAt }: Pick<Partner, 'suspe
   return suspendedAt === null ? 'active' : 'suspended'
 }
 
+/** Lists all partners, also those that have ended, by short name. */
 export function listPartners({ db }: Store): Promise<Partner[]> {
   return selectPartners(db)
 }

@@ -128,7 +128,9 @@ async function checkReplication(askIfReplicated: () => Promise<boolean>): Promis
 async function checkAnyPlanIsListed({ db, target }: Store): Promise<CheckResult> {
   const count = await countListedPlans(db)
   if (count > 0) return ok(`Listed plans: ${count}.`)
-  return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
+  return problem(
+    `No country lists a plan. To import plans: ${describeCommand(target, 'catalog', 'import', 'FILE')}; to put a plan on a list: ${describeCommand(target, 'plan', 'offer', '--help')}`,
+  )
 }
 
 /**

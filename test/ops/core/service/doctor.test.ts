@@ -95,7 +95,7 @@ test('a local state needs no deployment, and no entry of its key', async () => {
 
 const flags = '--remote --env staging'
 const rotate = `npm run -s ops -- keys rotate ${flags}`
-const unlisted = `problem catalog: No country lists a plan. Run: npm run -s ops -- catalog import FILE ${flags}`
+const unlisted = `problem catalog: No country lists a plan. To import plans: npm run -s ops -- catalog import FILE ${flags}; to put a plan on a list: npm run -s ops -- plan offer --help ${flags}`
 const down = () => Promise.reject(new CloudflareError('Cloudflare answered 500: x.', { kind: 'unknown' }))
 const days = Math.floor((Date.now() - Date.parse('2024-01-01')) / 86_400_000)
 const noKey = 'The Worker has no signing key, or each key signs only later. Run:'
