@@ -54,12 +54,13 @@ ${await ensurePartner(store, origin)}
 /** Creates the demo partner if there is no partner. @returns a text with its credentials, or with the way to a new secret. */
 async function ensurePartner(store: Store, origin: string): Promise<string> {
   const { target } = store
-  const names = (await listPartners(store)).map(({ shortName }) => shortName)
-  if (names.length === 0) {
+  const partners = await listPartners(store)
+  if (partners.length === 0) {
     const credentials = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
     return describeDemo(origin, target, credentials)
   }
-  const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? ''
+  const names = partners.flatMap(({ shortName, endedAt }) => (endedAt === null ? shortName : []))
+  const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? demoPartner.shortName
   return `Plans and partners are as you left them.
 A client secret can't be shown again. For a new one, in another terminal:
   ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
