@@ -77,14 +77,12 @@ function selectPublicationsWhere(db: OperatorDatabase, condition: SQL | undefine
   )
 }
 
-/** Selects the changes of one publication, in ascending order of plan ID. @param planIds selects only these plans. Default: all. */
+/** Selects the changes of one publication, as `selectChangesByPublication`. */
 export async function selectChanges(db: OperatorDatabase, id: number, planIds?: readonly number[]) {
   return (await selectChangesByPublication(db, [id], planIds)).get(id) ?? []
 }
 
-/**
- * @returns the changes by publication ID, in ascending order of plan ID; an empty list for a publication without such plans.
- */
+/** @param planIds selects only changes of these plans. Default: all. @returns the changes by publication ID, in ascending order of plan ID; an empty list for an ID without such changes. */
 export async function selectChangesByPublication(
   db: OperatorDatabase,
   ids: readonly number[],

@@ -193,7 +193,7 @@ function describeErrorFields(code: ErrorCode) {
   return {
     message: {
       type: 'string',
-      description: 'Human-readable text that says what is wrong and how to fix it.',
+      description: 'Human-readable text that says what is wrong.',
       examples: [refusals[code].message],
     },
     error: {

@@ -21,7 +21,7 @@ function formatClass(name: string, fields: Record<string, FieldSchema>, bases = 
   return `class ${name}(${bases}):\n${members.join('\n')}`
 }
 
-/** Returns the Python type of a field, such as `Optional[float]`. */
+/** Returns the Python type of a field, such as `Optional[float]`. @throws Error for a JSON Schema type without a Python type here. */
 function formatType({ $ref, type, anyOf, additionalProperties }: FieldSchema): string {
   if ($ref !== undefined) return readReferencedName($ref)
   if (anyOf) {

@@ -46,7 +46,7 @@ export async function runProjectCheck(): Promise<boolean> {
  * Runs `wrangler deploy`, which prints to the user's terminal and asks its questions there. In CI, wrangler asks nothing and answers yes.
  * Wrangler mistakes variables such as BUILD_ID for a sign of CI; CI=false prevents the mistake.
  * @param origin the address of the service, which the build of the site writes into its pages.
- * @returns the ID of the new version; undefined when wrangler failed.
+ * @returns the ID of the new version; undefined when wrangler failed. @throws Error when wrangler can't be started, or succeeds without naming the version.
  */
 export async function deployWithWrangler(env: string, origin: string): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))

@@ -74,7 +74,7 @@ function formatParameter(param: unknown): string {
   throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
 }
 
-/** Reads the rows of a result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`. Only `run` may have none. */
+/** Reads the rows of a result: `[{ "results": { "columns": […], "rows": [[…], …] } }]`. Only `run` may have none. @throws CloudflareError when `values` has none. */
 function parseRows(result: unknown, method: 'values' | 'run'): unknown[][] {
   const rows = readPath(result, 0, 'results', 'rows')
   if (Array.isArray(rows) && rows.every((row) => Array.isArray(row))) return rows

@@ -25,7 +25,7 @@ const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type',
 /**
  * Makes a temporary database from statements that create tables and indexes, and insert rows. Refuses all other statements: they could
  * write files (ATTACH, VACUUM INTO), never end, or create triggers. The returned database only answers queries.
- * @throws UserError that begins with `complaint`, such as `The database is damaged`, when a statement is refused or fails.
+ * @throws UserError that begins with `complaint`, such as `The database is damaged`, when a statement is refused or fails; also any error of `statements`.
  */
 export async function openTemporaryDatabase(
   statements: AsyncIterable<string>,

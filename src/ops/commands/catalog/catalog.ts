@@ -63,7 +63,9 @@ export const catalog = {
     example: 'catalog import src/catalog/demo.json --dry-run',
     flags: {
       ...fileFlags,
-      prune: { help: 'also remove the plans that are not in the file' },
+      prune: {
+        help: 'also remove the plans that are not in the file; without --overwrite, plans that were added after the export stay',
+      },
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input

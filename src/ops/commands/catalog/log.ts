@@ -176,7 +176,7 @@ function makeKeyEntry({ id, changedAt, kind: action, ...fields }: KeyEntry): Ent
   }
 }
 
-/** `set country: KE → UG, contact`: says that a contact changed, but the record does not keep the contact. */
+/** `suspend`, or `set country: KE → UG, contact`: says that a contact changed, but the record does not keep the contact. */
 function describePartnerAction({ kind, name: newName, country, nameBefore, countryBefore }: PartnerEntry): string {
   if (kind === 'create') return `create: ${newName}, ${country}`
   const changes = [

@@ -96,7 +96,7 @@ async function readLiveSecrets(leaks: readonly Leak[], run: Run): Promise<LiveSe
   return { target, nowSeconds, owners, keys, problems }
 }
 
-/** @returns fields to print. `ifItLeaked`, the command that ends the secret, is missing when nothing matches, or no partner is known. */
+/** @returns fields to print. `ifItLeaked`, the command that ends the secret, token or key, is missing when nothing matches, or no partner is known. */
 async function makeLeakFields(leak: Leak, liveSecrets: LiveSecrets): Promise<object> {
   const { line, kind } = leak
   const { owners, target, nowSeconds } = liveSecrets

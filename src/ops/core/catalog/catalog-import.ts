@@ -45,7 +45,7 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
   return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
 }
 
-/** Prepares a file with some fields of some plans: all other fields and plans stay. Merges, and throws, as `prepareImport` does. */
+/** Prepares a file with some fields of some plans: all other fields and plans stay. Merges, and throws, as `prepareImport` does; also throws a UserError with the defects of the file. */
 export async function prepareUpdate(
   store: Store,
   file: CatalogUpdate,

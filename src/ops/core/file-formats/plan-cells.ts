@@ -120,7 +120,7 @@ function decodeDate(cell: Cell): unknown {
   return typeof cell === 'string' ? cell.trim().replace(midnight, '') : cell
 }
 
-/** Formats a date as YYYY-MM-DD. A date with a time other than midnight keeps the time, so that the schema refuses it. */
+/** Formats a date as YYYY-MM-DD. The schema refuses any other date: one with a time other than midnight keeps the time, and an invalid one becomes words. */
 function formatDate(date: Date): string {
   if (Number.isNaN(date.getTime())) return 'an invalid date'
   const iso = date.toISOString()

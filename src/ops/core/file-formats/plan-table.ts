@@ -107,7 +107,7 @@ function readTitle(cell: Cell | undefined): string {
     .trim()
 }
 
-/** Escapes letters outside ASCII, such as a Cyrillic letter that looks like a Latin letter in the name of a column. */
+/** Escapes characters outside ASCII, such as a Cyrillic letter that looks like a Latin letter in the name of a column. Keeps the `…` of `abbreviate`. */
 function escapeLetters(text: string): string {
   return text.replaceAll(/[^ -~…]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
