@@ -161,7 +161,7 @@ async function markAfterChange(
   } else if (newState.entries.length !== afterChange.entries.length) await markAfterChange(store, warn, newState, kind)
 }
 
-/** After a refused change, replaces the mark that was written without the database by the mark that the record gives. */
+/** After a refused change, replaces the mark that was written without the database by the mark that the record gives. Never rejects: a failure becomes a warning. */
 async function takeMarkBack(store: Store, warn: PrintWarning, name: string): Promise<void> {
   try {
     await writeRecordedMark(store, await requireRecordedPartner(store, name))
