@@ -54,7 +54,11 @@ npm run check fails.`,
     if (!skipCheck && !(await runProjectCheck())) {
       throw new UserError('npm run check failed. Fix what it names, or add --skip-check.')
     }
-    const wayBack = describeRollback(env, await findLiveVersionId(target))
+    const previousVersion = await findLiveVersionId(target)
+    const wayBack =
+      previousVersion === undefined
+        ? 'This is the first version: there is no version to go back to.'
+        : `To go back to the version before: npx wrangler rollback ${previousVersion} --env ${env}`
     progress?.step('Step 3 of 4: wrangler deploy')
     // wrangler may fail after it has deployed the version, for example when it can't set the schedule.
     run.effect.outcome = 'unknown'
@@ -69,7 +73,14 @@ npm run check fails.`,
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     progress?.step('Step 4 of 4: the smoke test')
     const { outcome } = await runSmokeTest({ origin, version: { workerName, id }, variables }, clock, report)
-    if (outcome !== 'passed') throw makeSmokeTestError(outcome, { id, origin, wayBack })
+    if (outcome === 'failed') throw new UserError([`The smoke test failed, and version ${id} is live.`, wayBack])
+    if (outcome === 'unreachable') {
+      throw new UserError([
+        `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate.`,
+        `When the address answers, run: ${describeCommand({}, 'smoke', '--url', origin)}`,
+        wayBack,
+      ])
+    }
     report(wayBack)
   },
 })
@@ -87,21 +98,4 @@ async function listDeployWarnings(
   const allObstacles = isCheckoutRefused ? [...obstacles, uncommittedObstacle] : obstacles
   if (allObstacles.length > 0) throw new UserError(allObstacles)
   return warnings
-}
-
-function describeRollback(env: string, previousVersion: string | undefined): string {
-  if (previousVersion === undefined) return 'This is the first version: there is no version to go back to.'
-  return `To go back to the version before: npx wrangler rollback ${previousVersion} --env ${env}`
-}
-
-function makeSmokeTestError(
-  outcome: 'failed' | 'unreachable',
-  { id, origin, wayBack }: { id: string; origin: string; wayBack: string },
-): UserError {
-  if (outcome === 'failed') return new UserError([`The smoke test failed, and version ${id} is live.`, wayBack])
-  return new UserError([
-    `Version ${id} is live, but not tested: ${origin} does not answer. A new domain answers once it has its certificate.`,
-    `When the address answers, run: ${describeCommand({}, 'smoke', '--url', origin)}`,
-    wayBack,
-  ])
 }
