@@ -7,6 +7,7 @@ import { UserError } from '../../shared/user-error.ts'
 
 /** Enough for 50,000 plans. More cells could fill the memory. */
 const maxCells = 5_000_000
+const tooManyCells = `The file has more than ${maxCells.toLocaleString('en')} cells. Copy the rows and columns of the plans into a new file.`
 
 /** Formats rows of text cells. The CSV begins with a byte order mark, so that Excel reads it as UTF-8. */
 export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
@@ -26,7 +27,7 @@ export function parseCsv(text: string): Spreadsheet {
       relax_column_count: true,
       on_record: (row: string[]) => {
         cellCount += row.length
-        if (cellCount > maxCells) throw new UserError(`The file has more than ${maxCells.toLocaleString('en')} cells.`)
+        if (cellCount > maxCells) throw new UserError(tooManyCells)
         return row
       },
     })

@@ -116,7 +116,8 @@ export const alerts = {
       // There is a row for the last run that succeeded, and a row for the last run that failed.
       const runs = rows.map((row) => ({ row, secondsAgo: parseNumber(row, 'seconds_ago') }))
       const [lastRun] = runs.toSorted((a, b) => a.secondsAgo - b.secondsAgo)
-      if (lastRun === undefined) return warning('The schedule never ran. After a deploy, it starts within 15 minutes.')
+      if (lastRun === undefined)
+        return warning(`The schedule never ran. After a deploy, it starts within 15 minutes. ${scheduleAdvice}`)
       const isFailed = lastRun.row['result'] === 'failed'
       const message = `The schedule last ran at ${String(lastRun.row['last_run']).replace(' ', 'T')}Z${isFailed ? ', and failed' : ''}.`
       if (lastRun.secondsAgo > maxSilentMinutes * 60) return problem(`${message} ${scheduleAdvice}`)
