@@ -6,7 +6,7 @@ import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 /** Drizzle's query builder, which is also a `Database`. Pass no null and no boolean as a parameter: Cloudflare's HTTP API refuses them. */
 export type OperatorDatabase = SqliteRemoteDatabase & { reportProgress?: Database['reportProgress'] }
 
-/** Makes the command line's database. @param execute runs a statement with a `?` for each parameter, and returns rows as arrays. */
+/** Makes the command line's database. @param execute runs a statement with a `?` for each parameter, and returns rows as arrays; for `run`, rows may be missing. */
 export function createOperatorDatabase(
   execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
 ): OperatorDatabase {

@@ -10,6 +10,7 @@ export function createBoundedMap<Value>(maxSize: number, measure: (key: string, 
   /** The key that was read or set last. Fast path: `get` need not move its entry. Most requests read the same entry as the previous request. */
   let newestKey: string | undefined
 
+  /** Deletes an entry, if there is one, and subtracts its size from `size`. */
   function remove(key: string): void {
     const value = entries.get(key)
     if (value === undefined) return

@@ -84,13 +84,13 @@ function resolveDay(day: string, nowSeconds: number): string {
 /** A time more than ten years ahead is a typing mistake. */
 const maxAheadSeconds = 10 * 366 * daySeconds
 
-const timeExamples = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
-
-/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time, at most ten years ahead. */
+/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time, at most ten years ahead, and for a wrong OPS_TIME_ZONE. */
 export function parseAt(text: string, nowSeconds: number): number {
   const seconds = parseTime(text, nowSeconds)
   if (seconds === undefined) {
-    throw new UserError(`--at must be a time such as ${timeExamples}; it is ${abbreviate(text)}.`)
+    throw new UserError(
+      `--at must be a time such as "tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h; it is ${abbreviate(text)}.`,
+    )
   }
   if (seconds <= nowSeconds + maxAheadSeconds) return seconds
   throw new UserError(`--at must be at most ten years ahead; it is ${abbreviate(text)}.`)
@@ -110,7 +110,7 @@ export function parseDuration(text: string): number | undefined {
   return Number(count) * unitSeconds
 }
 
-/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. @throws UserError for any other text. */
+/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. @throws UserError for any other text, and for a wrong OPS_TIME_ZONE. */
 export function parsePast(text: string, nowSeconds: number, flag = '--since'): number {
   const duration = parseDuration(text)
   const seconds = duration === undefined ? parseTime(text, nowSeconds) : nowSeconds - duration
@@ -120,13 +120,13 @@ export function parsePast(text: string, nowSeconds: number, flag = '--since'): n
   )
 }
 
-/** Parses `--until`: a duration before now, or a time; a date means the end of its day. @returns Unix seconds. @throws UserError for another text. */
+/** Parses `--until`: a duration before now, or a time; a date means the end of its day. @returns Unix seconds. @throws as `parsePast`. */
 export function parsePastEnd(text: string, nowSeconds: number): number {
   // `parseTime` returns undefined if the text has a time of day already.
   return parseTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 
-/** Says when a pending publication will be published. @param publication `dueAt` has Unix seconds, or null without a time. */
+/** Says when a pending publication will be published. @param publication `dueAt` has Unix seconds, or null without a time. @throws as `formatLocalTime`. */
 export function describeDue({ state, dueAt }: { state: string; dueAt: number | null }): string {
   if (dueAt === null) return 'once it is approved'
   const time = formatLocalTime(dueAt)

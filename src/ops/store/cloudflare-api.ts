@@ -123,7 +123,7 @@ async function fetchJson(url: string, request: RequestInit): Promise<Record<stri
   throw makeAnswerError(response, answer, text)
 }
 
-/** The message says what to check. @param answer the body as JSON; empty when it is no JSON object. @param text the body. */
+/** Makes the error for an answer that is no success. For a refused token, a 404, or an answer of a proxy, the message says what to check. @param answer the body as JSON; empty when it is no JSON object. @param text the body. */
 function makeAnswerError(response: Response, answer: Record<string, unknown>, text: string): CloudflareError {
   const { status, ok, headers } = response
   const firstCause = readPath(answer, 'errors', 0, 'error_chain', 0)

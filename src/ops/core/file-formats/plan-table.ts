@@ -198,7 +198,7 @@ function describeHiddenValues(
   ]
 }
 
-/** @returns a text such as `1 hidden row`; an empty list for 0. */
+/** @returns a list with a text such as `1 hidden row`; an empty list for 0. */
 function formatCount(count: number, noun: string): string[] {
   return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]
 }

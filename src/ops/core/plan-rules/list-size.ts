@@ -15,7 +15,7 @@ export interface ListSizeChange {
   after: ListSizes
 }
 
-/** Measures lists before and after a change. @throws UserError for a list that grows above the limit. @param others the lists without the changed plans. */
+/** Measures lists before and after a change. @throws UserError for a list that grows, and is above the limit afterwards. @param others the lists without the changed plans. */
 export function measureLists(others: ListSizes, changes: readonly PlanChange[]): ListSizeChange {
   const plansBefore = changes.flatMap((change) => change.before ?? [])
   const plansAfter = changes.flatMap((change) => change.after ?? [])
