@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
 import { createCommonHeaders, type AppEnv } from '../app-env.ts'
 
-/** Also true for the API's paths with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
+/** True for `/api` and the paths below it, also with a wrong case or too many slashes before it, such as `//API/v3`. */
 export function isApiPath(path: string): boolean {
   return /^\/+api(?:\/|$)/i.test(path)
 }

@@ -58,7 +58,7 @@ export function findLeaks(text: string): Leaks {
   return { leaks: [...leaks, ...newestTokens.values()].toSorted((a, b) => getRank(a) - getRank(b)), suspectLines }
 }
 
-/** Reads the claims of a token. @param payload the second part of the token. @returns undefined for a token of another service. */
+/** Reads the claims of a token. @param payload the second part of the token. @returns undefined unless it has `sub`, `iat` and `exp`, as every token of this service. */
 function readClaims(payload: string): TokenClaims | undefined {
   const bytes = decodeBase64Url(payload)
   const claims = bytes && parseJson(new TextDecoder().decode(bytes))

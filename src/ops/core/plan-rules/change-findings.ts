@@ -49,7 +49,7 @@ function isDecimalShift(from: number, to: number): boolean {
   return Math.round(movedPlaces) > 0 && Math.abs(movedPlaces - Math.round(movedPlaces)) < 0.1
 }
 
-/** Tells if a return gets the other sign and keeps about its size, as from 13.1 to -13.2. */
+/** Tells if a large return gets the other sign and keeps about its size, as from 13.1 to -13.2. */
 function isSignChange(from: number, to: number): boolean {
   return from * to < 0 && Math.abs(from) >= minLargeReturnPercent && Math.abs(from + to) < Math.abs(from) / 4
 }

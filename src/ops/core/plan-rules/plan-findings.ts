@@ -34,7 +34,7 @@ export function foldFindings<Finding extends PlanFinding>(findings: readonly Fin
   })
 }
 
-/** @param message replaces the message of the first finding. */
+/** Makes one finding of several: the first, with the subjects of all. Empty without findings. @param message replaces the message of the first finding. */
 function joinSubjects<Finding extends PlanFinding>(findings: readonly Finding[], message?: string): Finding[] {
   const [firstFinding] = findings
   if (firstFinding === undefined) return []

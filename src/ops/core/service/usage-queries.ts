@@ -75,7 +75,7 @@ export const alerts = {
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${isWithin(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
     evaluate: (rows) =>
       rows.length === 0
-        ? ok(`No list was older than ${maxAgeSeconds} s.`)
+        ? ok(`No list was older than ${maxAgeSeconds} s in the last ${recentMinutes} min.`)
         : rows.map((row) => {
             const [lists, oldest] = [parseNumber(row, 'lists'), parseNumber(row, 'oldest_seconds')]
             const message = `Lists from ${String(row['tier'])} over ${maxAgeSeconds} s old: ${lists}. Oldest: ${oldest} s.`
