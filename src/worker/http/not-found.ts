@@ -8,7 +8,7 @@ export function isApiPath(path: string): boolean {
   return /^\/+api(?:\/|$)/i.test(path)
 }
 
-/** Answers with JSON. A browser that asks for a path outside the API gets the site's page. */
+/** Answers with a 404 in JSON, and stores the refusal for the log line. A browser that asks for a path outside the API gets the site's page. */
 export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
   const refusal = new ApiError('not_found')
   c.set('refusal', refusal)

@@ -46,7 +46,7 @@ const stampFile = '.wrangler/state/v3/d1/prepared'
  * build: before wrangler reads .dev.vars and opens the database, and after each change of a source file.
  */
 export const prepareDev = verb({
-  help: 'create the local state that wrangler dev serves without npm run dev, unless it has all migrations; wrangler dev runs this command at each build',
+  help: 'create the local state that wrangler dev serves without npm run dev, unless it has all migrations; wrangler dev runs this command at each build; typed by hand, the command does nothing',
   example: 'prepare-dev',
   store: 'none',
   async run(_, { report, variables }) {
