@@ -91,7 +91,7 @@ async function showAndConfirm(proposal: Proposal, run: ChangeRun, options: Optio
   if (willAsk) await run.confirm([effect, hint, `The change will be published ${when}.`].filter(Boolean).join(' '))
 }
 
-/** Writes a change with its doubts into a spreadsheet. Does nothing if `file` is undefined. */
+/** Writes a change with its doubts into a spreadsheet. Does nothing if `file` is undefined. @throws UserError when the file can't be written. */
 export async function writeReview(
   file: string | undefined,
   { changes, findings, lists }: Pick<Proposal, 'changes' | 'findings' | 'lists'>,

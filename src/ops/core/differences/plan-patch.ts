@@ -25,7 +25,7 @@ export interface CatalogUpdate extends Omit<CatalogFile, 'plans'> {
   defects: Defect[]
 }
 
-/** Reads a patch from each row. Empty cells change nothing. @throws UserError when no sheet has plans. */
+/** Reads a patch from each row. Empty cells change nothing. Returns the defects of rows. @throws UserError as `readPlanTable`. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const table = readPlanTable(spreadsheet)
   const defects = [...table.defects]

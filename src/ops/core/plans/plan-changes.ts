@@ -57,7 +57,7 @@ export async function prepareFields(
   })
 }
 
-/** Changes only the fields that the command names. @param computeFields returns their new values, from the plan in the catalog. @throws UserError for an unknown plan. */
+/** Changes only the fields that the command names. @param computeFields returns their new values, from the plan in the catalog. @throws UserError for an unknown plan; any error of `computeFields`. */
 async function preparePlan(
   store: Store,
   identifierOrId: string,
