@@ -99,7 +99,7 @@ export async function findSecretOwner(
   return { partner, createdAt: match.createdAt, expiresAt: match.expiresAt, state: describeAccess(partner) }
 }
 
-/** @returns undefined when no partner has the client ID of the token. */
+/** @returns the partner with the client ID of the token, also if the token is refused; undefined without such a partner. */
 export function findTokenOwner(
   claims: TokenClaims,
   { partners }: Pick<Owners, 'partners'>,
