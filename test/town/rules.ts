@@ -111,9 +111,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   }
 
   /** Whether KV has had a mark for minutes, without a newer copy in between, and D1 has told the isolate nothing since. */
-  function isMarked({ isolate, fromMs }: Answer, account: Account) {
+  function isMarked({ isolate, fromMs, toMs }: Answer, account: Account) {
     const stepMs = isolate.steppedAtMs > fromMs - 2 * markedMs ? behindMs + aheadMs : 0
-    const entries = kv.listEntries(keyOf(account), fromMs - markedMs - stepMs - secondMs, fromMs)
+    const entries = kv.listEntries(keyOf(account), fromMs - markedMs - stepMs - secondMs, toMs)
     const [mark = 0, ...laterMarks] = entries.map((entry) => Number(entry?.metadata['endedAtMs'] ?? 0))
     const wasKept = laterMarks.every((endedAtMs) => endedAtMs >= mark)
     return mark > 0 && wasKept && isolate.d1AnsweredAtMs < mark && isolate.kvFailedAtMs < fromMs - markedMs - stepMs

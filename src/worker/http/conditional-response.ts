@@ -101,7 +101,7 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   })
 }
 
-/** Writes bytes in slices. Disconnects a reader that is too slow. */
+/** Writes bytes in slices. Disconnects a reader that is too slow. May reject when a reader has disconnected. */
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
   const endsAtMs = Date.now() + stallMs + bytes.byteLength / minBytesPerMs
   try {

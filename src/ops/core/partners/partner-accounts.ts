@@ -93,7 +93,7 @@ export async function createPartner(
   return { shortName, country, clientId, clientSecret }
 }
 
-/** Deletes the contact if `contact` is null. Stores nothing for a partner that has ended. */
+/** Stores a contact, without checking it. Deletes the contact if `contact` is null. Changes nothing for an unknown partner or one that has ended. */
 export async function storeContact({ db }: Store, shortName: string, contact: string | null): Promise<void> {
   await setContact(db, shortName, contact)
 }
