@@ -56,7 +56,7 @@ export function formatSitemap(origin: string, sections: readonly Section[]): str
   return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
 
-/** Returns security.txt (RFC 9116). It expires a year after `now`: each deploy makes a new file. @param origin if empty, the fields with addresses are missing */
+/** Returns security.txt (RFC 9116). It expires a year after `now`: each deploy makes a new file. @param origin if empty, the fields `Canonical` and `Policy` are missing */
 export function formatSecurityTxt(origin: string, now: Date): string {
   const expires = new Date(now)
   expires.setUTCFullYear(expires.getUTCFullYear() + 1)

@@ -209,7 +209,8 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
       const issuedInMs = token.toMs - token.fromMs
       if (expiresAtMs + issuedInMs + aheadMs + behindMs + secondMs < fromMs) report('an expired token lists no more')
       if (shortName !== account.shortName) report('a partner lists only as itself')
-      const hasReturned = (isolate.refused.get(token.text) ?? 0) > (account.states.at(-1)?.fromMs ?? 0)
+      const refusedAtMs = isolate.refused.get(token.text) ?? 0
+      const hasReturned = refusedAtMs > (account.states.at(-1)?.fromMs ?? 0) && refusedAtMs < fromMs
       if (hasReturned && !isOld) report('a token that an isolate has refused lists no more')
       if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
       if (isMarked(answer, account)) report('a mark ends access while D1 fails')

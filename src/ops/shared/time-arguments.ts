@@ -1,4 +1,4 @@
-// Parses times that operators type, and formats times for messages, in the time zone of the operators.
+// Parses times that operators type, and formats times for messages, in the time zone of the operators. Whatever uses the zone throws a UserError for a wrong OPS_TIME_ZONE.
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from './user-error.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -25,17 +25,17 @@ function createFormat(): Intl.DateTimeFormat {
   }
 }
 
-/** @returns a text such as `2026-12-01 06:00`, in the zone of the operators. @throws UserError for a wrong OPS_TIME_ZONE. */
+/** @returns a text such as `2026-12-01 06:00`, in the zone of the operators. */
 function formatWallClock(unixSeconds: number): string {
   return createFormat().format(unixSeconds * 1000)
 }
 
-/** @returns a text such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. @throws UserError for a wrong OPS_TIME_ZONE. */
+/** @returns a text such as `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)`. */
 export function formatLocalTime(unixSeconds: number): string {
   return `${formatWallClock(unixSeconds)} in ${getZone()} (${formatIsoTime(unixSeconds)})`
 }
 
-/** @returns a cell of a table by its heading, which names the zone: `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`. @throws as `formatLocalTime`. */
+/** @returns a cell of a table by its heading, which names the zone: `{ 'time in Africa/Nairobi': '2026-12-01 06:00' }`. */
 export function toTimeColumn(unixSeconds: number): Record<string, string> {
   return { [`time in ${getZone()}`]: formatWallClock(unixSeconds) }
 }
@@ -59,7 +59,7 @@ function toUnixSeconds(localSeconds: number): number {
   return [withEarlierOffset, withLaterOffset].find(showsLocalTime) ?? withEarlierOffset
 }
 
-/** Parses a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. @throws as `formatWallClock`. */
+/** Parses a time such as `+2h` or `tomorrow 06:00`. @returns Unix seconds; undefined for a text that is no time, such as February 30. */
 function parseTime(text: string, nowSeconds: number): number | undefined {
   const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
   const seconds = sign === undefined ? undefined : parseDuration(duration)
@@ -73,7 +73,7 @@ function parseTime(text: string, nowSeconds: number): number | undefined {
   return zone === undefined ? toUnixSeconds(secondsIfUtc) : secondsIfUtc
 }
 
-/** @param day a date, or a word such as `tomorrow`, in the zone of the operators. @returns a date such as `2026-12-01`; another text unchanged. @throws as `formatWallClock`. */
+/** @param day a date, or a word such as `tomorrow`, in the zone of the operators. @returns a date such as `2026-12-01`; another text unchanged. */
 function resolveDay(day: string, nowSeconds: number): string {
   const shift = dayShifts[day]
   if (shift === undefined) return day
@@ -84,7 +84,7 @@ function resolveDay(day: string, nowSeconds: number): string {
 /** A time more than ten years ahead is a typing mistake. */
 const maxAheadSeconds = 10 * 366 * daySeconds
 
-/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time, at most ten years ahead, and for a wrong OPS_TIME_ZONE. */
+/** Parses `--at`. @returns Unix seconds. @throws UserError unless the text is a time, at most ten years ahead. */
 export function parseAt(text: string, nowSeconds: number): number {
   const seconds = parseTime(text, nowSeconds)
   if (seconds === undefined) {
@@ -110,7 +110,7 @@ export function parseDuration(text: string): number | undefined {
   return Number(count) * unitSeconds
 }
 
-/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. @throws UserError for any other text, and for a wrong OPS_TIME_ZONE. */
+/** Parses `--since`, or another flag: a duration before now, or a time. @returns Unix seconds. @throws UserError for any other text. */
 export function parsePast(text: string, nowSeconds: number, flag = '--since'): number {
   const duration = parseDuration(text)
   const seconds = duration === undefined ? parseTime(text, nowSeconds) : nowSeconds - duration
@@ -126,7 +126,7 @@ export function parsePastEnd(text: string, nowSeconds: number): number {
   return parseTime(`${text} 23:59:59`, nowSeconds) ?? parsePast(text, nowSeconds, '--until')
 }
 
-/** Says when a pending publication will be published. @param publication `dueAt` has Unix seconds, or null without a time. @throws as `formatLocalTime`. */
+/** Says when a pending publication will be published. @param publication `dueAt` has Unix seconds, or null without a time. */
 export function describeDue({ state, dueAt }: { state: string; dueAt: number | null }): string {
   if (dueAt === null) return 'once it is approved'
   const time = formatLocalTime(dueAt)

@@ -92,7 +92,7 @@ async function applyMigrations(d1: Runtime['db'], target: Target): Promise<strin
       if (isCausedBy(error, localBusy)) throw error
       throw new UserError([
         `The local database can't be migrated: ${getCauseMessage(error)}.`,
-        `To start afresh, delete the local state: rm -r ${quoteWords([locateState(target).folder])}`,
+        `To start afresh, delete the local state: rm -r ${quoteWords([resolve(locateState(target).folder, 'v3')])}`,
       ])
     }
   }

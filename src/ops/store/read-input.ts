@@ -20,7 +20,7 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
   for await (const piece of file === '-' ? stdin : readPieces(file)) {
     const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : piece
     size += bytes.length
-    if (size > maxFileBytes) throw new UserError('A command reads at most 100 MB: the input has more.')
+    if (size > maxFileBytes) throw new UserError('This command reads at most 100 MB: the input has more.')
     pieces.push(bytes)
   }
   return new Uint8Array(await new Blob(pieces).arrayBuffer())

@@ -54,7 +54,7 @@ export function openWorkerSecrets(target: Target) {
       const lines = output.split('\n').map((line) => line.trim())
       const cloudflareReason = lines.find((line) => /\[code: \d+\]$/.test(line))
       const reason = cloudflareReason ?? lines.find((line) => line.includes('ERROR')) ?? 'wrangler gave no reason'
-      throw new UserError(`Wrangler failed, and may not have changed the Worker’s secrets: ${reason}. ${tokenAdvice}`)
+      throw new UserError(`Wrangler failed while it changed the Worker’s secrets: ${reason}. ${tokenAdvice}`)
     },
   }
 }

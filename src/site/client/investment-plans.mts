@@ -30,7 +30,7 @@ export interface ClientOptions {
   deadlineMs?: number
 }
 
-/** A request failed. The message says why and how to fix it. Quote `requestId` when you contact support. */
+/** A request failed. The message says why. Quote `requestId` when you contact support. */
 export class InvestmentPlansError extends Error {
   override readonly name = 'InvestmentPlansError'
   /**

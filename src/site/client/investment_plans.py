@@ -46,7 +46,7 @@ class ListWithEtag(TypedDict):
 
 
 class InvestmentPlansError(Exception):
-    """A request failed. The message says why and how to fix it. Quote request_id when you contact support."""
+    """A request failed. The message says why. Quote request_id when you contact support."""
 
     def __init__(
         self, message: str, code: str, status: Optional[int] = None, headers: Optional[Mapping[str, str]] = None

@@ -42,7 +42,8 @@ export function createD1State(clock: () => number) {
 
   /**
    * Tells a request that could use a copy if it may ask D1. True while D1 answers. After a failure, false for 10 s, then true for one request,
-   * which must ask D1, and false for other requests until D1 has answered or 6 s have passed, for which it sets `pausedUntilMs`. Requests without a copy ask D1 in any case.
+   * which must ask D1, and false for other requests until D1 has answered or 6 s have passed. Sets `pausedUntilMs`.
+   * Requests without a copy ask D1 in any case.
    */
   function mayAsk(): boolean {
     if (pausedUntilMs === undefined) return true

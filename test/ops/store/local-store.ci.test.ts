@@ -37,7 +37,7 @@ test('a database of another schema is not migrated, keeps what it has, and the n
   database.exec(`delete from d1_migrations; drop table catalog; alter table partner_contacts rename to other`)
   await expect(migrate()).rejects.toThrow(
     new RegExp(
-      `^The local database can't be migrated: .*\\nTo start afresh, delete the local state: rm -r '${persistTo}'$`,
+      `^The local database can't be migrated: .*\\nTo start afresh, delete the local state: rm -r '${persistTo}/v3'$`,
     ),
   )
   const tables = database.prepare(`select count(*) as count from sqlite_master where name = 'catalog'`)

@@ -8,6 +8,6 @@ test('an input of more than 100 MB is refused before it is read whole', async ()
     for (count = 0; count < pieces; count++) yield piece
   }
   expect(await readInput('-', produce(100))).toHaveLength(100_000_000)
-  await expect(readInput('-', produce(300))).rejects.toThrow('A command reads at most 100 MB: the input has more.')
+  await expect(readInput('-', produce(300))).rejects.toThrow('This command reads at most 100 MB: the input has more.')
   expect(count).toBe(100)
 })

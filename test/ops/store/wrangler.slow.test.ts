@@ -24,7 +24,7 @@ test('a change of secrets that Cloudflare refuses says so, and that the record h
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr: expect.stringMatching(
-      /^Wrangler failed, and may not have changed the Worker’s secrets: .*too many secrets.*\. Check that the token has .*\nThe record has the change, .*\n.* keys list .*\n$/,
+      /^Wrangler failed while it changed the Worker’s secrets: .*too many secrets.*\. Check that the token has .*\nThe record has the change, .*\n.* keys list .*\n$/,
     ),
   })
 })

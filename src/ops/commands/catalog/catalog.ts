@@ -64,7 +64,7 @@ export const catalog = {
     flags: {
       ...fileFlags,
       prune: {
-        help: 'also remove the plans that are not in the file; without --overwrite, plans that were added after the export stay',
+        help: 'also remove the plans that are not in the file; if the file has the number of its export, plans that were added later stay, unless --overwrite is given',
       },
     },
     async run(input, run) {

@@ -43,8 +43,8 @@ interface Options {
 }
 
 /**
- * Shows a change with its warnings, asks, and publishes the change: nothing in a dry run, or if no plan changes. If others changed the same
- * plans before the answer, shows the change merged with the later changes, and asks again.
+ * Shows a change with its warnings, asks, and publishes the change. If others changed the same plans before the answer, shows the change
+ * merged with the later changes, and asks again. In a dry run, or if no plan changes, publishes nothing.
  * @throws UserError when the review file exists; also as `makeProposal`, `showAndConfirm` and `publishProposal` do.
  */
 export async function publishChange(preparedChange: PreparedChange, run: ChangeRun, options: Options = {}) {

@@ -60,10 +60,11 @@ async function ensurePartner(store: Store, origin: string): Promise<string> {
     return describeDemo(origin, target, credentials)
   }
   const names = partners.flatMap(({ shortName, endedAt }) => (endedAt === null ? shortName : []))
-  const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? demoPartner.shortName
+  const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0]
+  const words = shortName === undefined ? ['create', '--help'] : ['rotate', shortName, '--grace', '0']
   return `Plans and partners are as you left them.
 A client secret can't be shown again. For a new one, in another terminal:
-  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
+  ${describeCommand(target, 'partner', ...words)}`
 }
 
 function describeDemo(origin: string, target: Target, credentials: Credentials): string {

@@ -66,7 +66,10 @@ export const prepareDev = verb({
   },
 })
 
-/** Starts wrangler dev, prepares the state, runs the schedule every minute, and waits until wrangler ends. @param origin shown by the site. @throws UserError when wrangler fails; also any error of `ensureSigningKey` and `prepareState`. A signal ends it without an error. */
+/**
+ * Starts wrangler dev, prepares the state, runs the schedule every minute, and waits until wrangler ends, or a signal ends it.
+ * @param origin shown by the site. @throws UserError when wrangler fails; also any error of `ensureSigningKey` and `prepareState`.
+ */
 async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   process.stdout.write('Preparing the database, building the site, and starting the server …\n')
   // Makes the key before wrangler starts: wrangler reads the keys only at its start.

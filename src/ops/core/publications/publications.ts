@@ -89,7 +89,10 @@ export async function publishProposal(
 }
 
 function makeObstacleError(obstacle: Obstacle): UserError {
-  const retryAdvice = 'To start from the catalog as it is now, run the command again.'
+  const retryAdvice =
+    obstacle.kind === 'changed_fields'
+      ? 'If your values should replace theirs, run the command again.'
+      : 'To start from the catalog as it is now, run the command again.'
   return new UserError([`The change can’t be published: ${describeObstacle(obstacle)}.`, retryAdvice])
 }
 

@@ -243,7 +243,7 @@ async function checkPublications(store: Store): Promise<CheckResult[]> {
       const fix =
         conflictsWith.length === 0
           ? `To make it again: ${catalogCommand('redo', id)}`
-          : `To let publication ${id} be published: ${cancelCommands}`
+          : `To cancel what causes this: ${cancelCommands}`
       return `Publication ${id} will conflict: ${willConflict}. ${fix}; to cancel publication ${id}: ${catalogCommand('cancel', id)}`
     }),
     ...conflicted.map(

@@ -21,8 +21,12 @@ test('the new secret is of a partner that has not ended', async () => {
   }
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   const attribution = { actor: 'amina', command: 'partner end demo', note: null }
-  await changePartner(store, 'demo', { kind: 'end' }, { attribution, warn: () => {} })
+  const endPartner = (name: string) => changePartner(store, name, { kind: 'end' }, { attribution, warn: () => {} })
+  await endPartner('demo')
   await printAccess(store, 'http://localhost:8787')
   expect(write.mock.lastCall?.[0]).toContain('partner rotate zulu --grace 0')
+  await endPartner('zulu')
+  await printAccess(store, 'http://localhost:8787')
+  expect(write.mock.lastCall?.[0]).toContain('partner create --help')
   write.mockRestore()
 })

@@ -104,7 +104,7 @@ test('an import is merged with a change of another field that comes between, and
   await expect(importPlans([makePlan({ id: 1, name: 'Mine' })], false, rename)).rejects.toThrow(
     new UserError([
       'The change can’t be published: others changed name of plan-1.',
-      'To start from the catalog as it is now, run the command again.',
+      'If your values should replace theirs, run the command again.',
     ]),
   )
   expect((await listPlans(store))[0]?.name).toBe('Theirs')

@@ -233,7 +233,7 @@ describe('publications', () => {
     expect(await findMistakes()).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^problem publications: Publication ${third} will conflict: publication ${first}, ${second} changes .* let publication ${third} be published: ${command} cancel ${first}, then ${command} cancel ${second}; to cancel publication ${third}: ${command} cancel ${third}$`,
+          `^problem publications: Publication ${third} will conflict: publication ${first}, ${second} changes .* To cancel what causes this: ${command} cancel ${first}, then ${command} cancel ${second}; to cancel publication ${third}: ${command} cancel ${third}$`,
         ),
       ),
     ])
