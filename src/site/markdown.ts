@@ -114,6 +114,7 @@ export function renderCode(text: string, language: string) {
   return renderCodeBlock(text, markup)
 }
 
+/** Makes the ID of a heading or a row without `{#id}` from its text: `Plan list` becomes `plan-list`. */
 function createSlug(text: string): string {
   return text
     .toLowerCase()
