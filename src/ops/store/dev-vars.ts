@@ -12,7 +12,7 @@ import { ownerOnly, writeOutput } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
-/** Opens the secrets of a local Worker, which are always live: a local Worker has no versions. */
+/** Opens the secrets of a local Worker, with the functions of `WorkerSecrets`. The secrets are always live: a local Worker has no versions. */
 export function openDevVars(file = devVarsFile): WorkerSecrets {
   return {
     list: async () => {
@@ -20,6 +20,7 @@ export function openDevVars(file = devVarsFile): WorkerSecrets {
       return { live: names, latest: names }
     },
     checkEditable: async () => {},
+    // Null deletes a secret, as in `WorkerSecrets`.
     put: (secrets) => setVariables(file, secrets),
   }
 }

@@ -127,6 +127,7 @@ function formatDate(date: Date): string {
   return iso.endsWith('T00:00:00.000Z') ? iso.slice(0, 10) : iso
 }
 
+/** @returns the text of a cell, with a date as in `formatDate`; empty for an empty cell. */
 export function showCell(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return ''
   if (cell instanceof Date) return formatDate(cell)
