@@ -76,6 +76,7 @@ function selectScheduled(db: OperatorDatabase): Promise<PublicationRow[]> {
 /**
  * Forecasts plans at a future time: after the scheduled publications that are due by then.
  * @param plan the only plan that the caller needs, as it is now. By default, forecasts all plans that the publications change.
+ * @returns the plans by their IDs; null for a plan that does not exist at that time.
  */
 export async function forecastPlans(
   { db }: Store,
