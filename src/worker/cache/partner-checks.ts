@@ -37,7 +37,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** True if no partner has changed since the check, as far as the isolate knows. */
   const isCurrent = ({ change }: ClientCheck) => change === d1.getNewestChange()
 
-  /** Creates a check from D1's answer. A later answer with the same change ID confirms the check, and sets `checkedAtMs`. */
+  /** Creates a check from D1's answer. While no newer change is known, later answers confirm the check, and set `checkedAtMs`. A late answer is never confirmed. */
   function createCheck({ partner, partnerChangeId, changeId }: PartnerCheck, readAtMs: number): ClientCheck {
     const newestChange = d1.getNewestChange()
     // An answer with another ID is late: another answer had a newer change, or the database was restored meanwhile.

@@ -26,7 +26,7 @@ npm run check fails.`,
     },
     url: {
       value: '<url>',
-      help: 'the address of the service; by default its custom domain, then its address at workers.dev',
+      help: 'the address of the service, for the site and the smoke test; by default its custom domain, or without routes its address at workers.dev',
       parse: parseOrigin,
     },
     allowDirty: { help: 'deploy also files that are not committed' },
