@@ -23,7 +23,7 @@ const lastingConditions = new Map<string, SQL>([
 export const writeLastingRowsQuery = (table: string, columns = '*') =>
   `select ${columns} from "${table}" where ${writeQuery(lastingConditions.get(table) ?? sql`true`).sql}`
 
-/** Selects the statements that create the tables and indexes of the database: first the tables, then the indexes. Somebody may have added a view or a trigger: it is among the tables, and `compare` refuses it. */
+/** Selects the statements that create the tables and indexes of the database: first the tables, then the indexes. A view or a trigger that somebody added is among the tables. */
 export function selectSchema(db: Database) {
   return db.values<[type: 'table' | 'index', name: string, statement: string]>(sql`
     select type, name, sql from sqlite_master where sql is not null and name not glob '_cf_*' and name not glob 'sqlite_*'

@@ -159,7 +159,7 @@ export function selectKeyEntries(db: OperatorDatabase, times: Omit<EntryFilter, 
 const isBetween = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Omit<EntryFilter, 'shortName'>) =>
   between(changedAt, since, until)
 
-/** Writes the condition that a change is older than the last change of the page before. Default: any change. */
+/** Selects the page after the change with the ID `lastId`, the newest first. Without an ID, selects the first page. */
 const isOnNextPage = (lastId = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, lastId)
 
 export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {

@@ -24,7 +24,7 @@ const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 export async function prepareState(target: Target, work: (store: Store) => Promise<void>): Promise<void> {
   await withMigratedStore(target, async (store) => {
     await parseConfig(store.config)
-    // Later, a catalog may be empty on purpose.
+    // After the first publication, a catalog may be empty on purpose.
     if (!(await hasPublished(store))) {
       const file = await readCatalog(demoCatalog, await readFile(demoCatalog))
       await publishProposal(store, await prepareImport(store, file), attribution)

@@ -16,7 +16,8 @@ CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without these variables, only refusals 
     const credentialsProblem = describeIncompleteCredentials(variables)
     if (credentialsProblem !== undefined) throw new UserError(credentialsProblem)
     const { outcome } = await runSmokeTest({ origin, variables }, clock, report)
-    if (outcome === 'unreachable') throw new UserError('No answer, so no more checks. Does the service run at --url?')
+    if (outcome === 'unreachable')
+      throw new UserError('The service did not answer, so nothing else was checked. Check the address in --url.')
     return outcome === 'failed' ? { reasonToAct: 'The smoke test failed: see the lines with FAIL.' } : undefined
   },
 })

@@ -143,7 +143,7 @@ async function refuseConflicts(db: OperatorDatabase, mergedChanges: readonly Mer
     ...(hasReturnConflict
       ? ['A new performanceDate also conflicts with a change of a return: the return may be of another month.']
       : []),
-    'To keep what others changed, let the file say the same as the catalog. To publish every value of the file, also over later changes by others, add --overwrite.',
+    'To keep the changes of others, make the same changes in the file. To publish every value of the file, add --overwrite: the values then replace later changes by others.',
   ])
 }
 

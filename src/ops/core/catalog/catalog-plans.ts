@@ -86,7 +86,7 @@ export async function selectPlan(store: Store, name: string, atSeconds?: number)
   return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
-/** @param name the plan's identifier or ID. @param atSeconds a past or future time. Default: now. @throws UserError when there is no such plan, or no catalog, then. */
+/** @param name the plan's identifier or ID. @param atSeconds a past or future time. Default: now. @throws UserError when there was no such plan or no catalog at this time. */
 export async function requirePlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
   if (atSeconds === undefined) return (await requireCurrentPlan(store, name)).plan
   const plan = await selectPlan(store, name, atSeconds)

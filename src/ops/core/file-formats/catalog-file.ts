@@ -169,7 +169,10 @@ function findDuplicateIds(plans: ReadonlyMap<CatalogPlan, Place>): Defect[] {
   )
 }
 
-/** Makes a defect of each identifier that two plans have, and of each member on which two objects with the same ID disagree. @param placesByIdentifier the places of the plans of a file: any other plan is named by its identifier. */
+/**
+ * Makes a defect for each identifier that two plans have. If two objects with the same ID differ, makes a defect for each member that differs.
+ * @param placesByIdentifier the places of plans in a file. A plan without a place is named by its identifier.
+ */
 export function makeContradictionDefects(
   contradictions: readonly Contradiction[],
   placesByIdentifier: ReadonlyMap<string, Place> = new Map(),

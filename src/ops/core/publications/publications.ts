@@ -151,7 +151,9 @@ export async function requirePublication({ db, target }: Store, id: number): Pro
 
 /**
  * Approves a waiting publication: schedules it if its time is in the future, or else publishes it, merged with later changes by others.
- * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted.
+ * A publication that conflicts ends as conflicted.
+ * @param seenRevision the revision of the catalog at which the approver saw the merged publication. Without it, any merge is accepted. Only
+ * a publication that is published now is merged.
  * @returns undefined when the publication was not approved, because it needs a merge, and others published after `seenRevision`.
  * @throws UserError when there is no such publication, or it conflicts, is by `actor` or does not wait for approval; also when others published
  * again and again.
@@ -167,9 +169,7 @@ export async function approvePublication(
   const decision = { publicationId, actor, note }
   const isInFuture = rowBefore.dueAt !== null && rowBefore.dueAt > (await selectNowSeconds(store.db))
   const tryToSchedule = () => approveForLater(store.db, decision)
-  // The approval stays in the row when the publication is published, cancelled or conflicts.
-  const isApprovedByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
-  const isScheduled = isInFuture && (await changeStateOnce(store, publicationId, tryToSchedule, isApprovedByActor))
+  const isScheduled = isInFuture && (await changeStateOnce(store, publicationId, tryToSchedule, isApprovedBy(actor)))
   const outcome = isScheduled ? 'decided' : await approveNow(store, decision, seenRevision)
   if (outcome === 'unseen') return undefined
   const row = await requirePublication(store, publicationId)
@@ -189,6 +189,12 @@ export function checkApprovable(store: Store, row: PublicationRow, actor: string
 
 const notWaiting = 'does not wait for approval'
 
+/** The approval stays in the row when the publication is published, cancelled or conflicts. */
+const isApprovedBy =
+  (actor: string) =>
+  ({ approvedBy }: PublicationRow) =>
+    approvedBy === actor
+
 /**
  * Publishes a waiting publication, or ends it as conflicted: then the result is `decided`. Otherwise, nothing changes. The result is
  * - `unseen` when the plans need a merge, and others published after `seenRevision`: the approver may not have seen the merged plans;
@@ -200,12 +206,11 @@ async function approveNow(
   seenRevision: number | undefined,
 ): Promise<'decided' | 'unseen' | 'unchanged'> {
   const { publicationId, actor } = decision
-  const isApprovedByActor = ({ approvedBy }: PublicationRow) => approvedBy === actor
   const outcome = await publishPending(store.db, decision, 'approve', async (comparison) => {
     const wasSeen = seenRevision === undefined || seenRevision === comparison.comparedRevision
     if (comparison.isMerged && !wasSeen) return 'unseen'
     const tryToApprove = async () => (await publishIfNewest(store.db, decision, 'approve', comparison)) !== undefined
-    const isApproved = await changeStateOnce(store, publicationId, tryToApprove, isApprovedByActor)
+    const isApproved = await changeStateOnce(store, publicationId, tryToApprove, isApprovedBy(actor))
     // Undefined makes `publishPending` compare the publication again.
     return isApproved ? 'decided' : undefined
   })

@@ -77,7 +77,7 @@ test('a field that both changed is refused with both values, and nothing is chan
     new UserError([
       'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
       `amina@example.com later set name of cash to "Theirs" (publication ${theirs?.id}).`,
-      'To keep what others changed, let the file say the same as the catalog. To publish every value of the file, also over later changes by others, add --overwrite.',
+      'To keep the changes of others, make the same changes in the file. To publish every value of the file, add --overwrite: the values then replace later changes by others.',
     ]),
   )
   expect((await requirePlan(store, 'cash')).name).toBe('Theirs')
